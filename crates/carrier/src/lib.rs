@@ -1,0 +1,5 @@
+//! Carriers: everything that speaks SMPP, in both directions, and nothing that knows the database.
+
+pub mod carrier;
+pub mod smpp;
+pub mod smsc;

@@ -1,0 +1,17 @@
+//! What things are: plain types and pure rules, without any input or output.
+//!
+//! Nothing here reads a clock, a random source, a file or a socket; whoever needs one hands it in.
+
+pub mod account;
+pub mod carrier;
+pub mod id;
+pub mod message;
+pub mod money;
+pub mod originator;
+pub mod phone;
+pub mod receipt;
+pub mod retry;
+pub mod secret;
+pub mod submission;
+pub mod text;
+pub mod time;

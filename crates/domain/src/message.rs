@@ -1,0 +1,415 @@
+//! The message state machine: one pure function, forward only.
+
+use crate::money::Amount;
+use crate::time::Timestamp;
+use std::fmt;
+
+/// Where a message stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Status {
+    /// Accepted and durable, not (wholly) sent.
+    Queued,
+    /// A carrier took all its parts.
+    Sent,
+    /// On the handset.
+    Delivered,
+    /// Never will be.
+    Failed,
+    /// Called back before any part went out.
+    Cancelled,
+}
+
+impl Status {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Queued,
+        Self::Sent,
+        Self::Delivered,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// As stored.
+    pub const fn code(self) -> i16 {
+        match self {
+            Self::Queued => 0,
+            Self::Sent => 1,
+            Self::Delivered => 2,
+            Self::Failed => 3,
+            Self::Cancelled => 4,
+        }
+    }
+
+    /// From the stored form.
+    pub fn from_code(code: i16) -> Option<Self> {
+        Self::ALL.into_iter().find(|s| s.code() == code)
+    }
+
+    /// As on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "QUEUED",
+            Self::Sent => "SENT",
+            Self::Delivered => "DELIVERED",
+            Self::Failed => "FAILED",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+
+    /// Whether nothing can follow.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Delivered | Self::Failed | Self::Cancelled)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+macro_rules! failure_codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $wire:literal, $permanent:literal, $detail:literal;)+) => {
+        /// Why a message failed.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum FailureCode {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl FailureCode {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)+];
+
+            /// As stored; never 0.
+            pub const fn code(self) -> i16 {
+                match self { $(Self::$name => $code,)+ }
+            }
+
+            /// As on the wire.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $wire,)+ }
+            }
+
+            /// Whether sending the same message again would fail again.
+            pub const fn permanent(self) -> bool {
+                match self { $(Self::$name => $permanent,)+ }
+            }
+
+            /// One sentence for the person who sent it.
+            pub const fn detail(self) -> &'static str {
+                match self { $(Self::$name => $detail,)+ }
+            }
+        }
+    };
+}
+
+failure_codes! {
+    /// The carrier does not know the number.
+    InvalidRecipient = 1, "invalid_recipient", true, "The carrier says that this number does not exist.";
+    /// The handset could not be reached.
+    Unreachable = 2, "unreachable", false, "The handset could not be reached.";
+    /// The carrier blocks messages to or from these numbers.
+    BlockedByCarrier = 3, "blocked_by_carrier", true, "The carrier blocked the message.";
+    /// The recipient is on the opt-out list that the message enforces.
+    OptedOut = 4, "opted_out", true, "The recipient opted out before the message was sent.";
+    /// The originator is not allowed.
+    RejectedSender = 5, "rejected_sender", true, "The carrier does not accept this originator.";
+    /// The text is not allowed.
+    RejectedContent = 6, "rejected_content", true, "The carrier does not accept this text.";
+    /// No carrier takes messages for this number.
+    RouteUnavailable = 7, "route_unavailable", false, "No carrier takes messages for this number.";
+    /// The validity ran out first.
+    Expired = 8, "expired", false, "The message was not delivered within its validity.";
+    /// The carrier never said what became of it.
+    ReceiptTimeout = 9, "receipt_timeout", false, "The carrier never said what became of the message.";
+    /// The carrier had trouble of its own.
+    CarrierError = 10, "carrier_error", false, "The carrier could not process the message.";
+    /// The carrier gave no reason that we know.
+    Unknown = 11, "unknown", false, "The carrier gave no known reason.";
+}
+
+impl FailureCode {
+    /// From the stored form.
+    pub fn from_code(code: i16) -> Option<Self> {
+        Self::ALL.iter().copied().find(|c| c.code() == code)
+    }
+}
+
+/// Why a message failed, with the carrier's own code where it gave one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// Our code.
+    pub code: FailureCode,
+    /// The carrier's: SMPP command_status in hexadecimal, or a receipt's `err` or network code.
+    pub carrier_code: Option<String>,
+}
+
+impl Failure {
+    /// A failure that no carrier gave a code for.
+    pub const fn plain(code: FailureCode) -> Self {
+        Self {
+            code,
+            carrier_code: None,
+        }
+    }
+}
+
+/// All that changes about a message after it was accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct State {
+    /// Where it stands.
+    pub status: Status,
+    /// Of how many parts it is, 1 to 255.
+    pub parts: u16,
+    /// How many of them a carrier took.
+    pub parts_accepted: u16,
+    /// How many of them arrived.
+    pub parts_delivered: u16,
+    /// What one part costs.
+    pub part_price: Amount,
+    /// Set aside for parts that no carrier took yet.
+    pub reserved: Amount,
+    /// Spent on parts that a carrier took.
+    pub captured: Amount,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// When the carrier had taken the last part.
+    pub sent_at: Option<Timestamp>,
+    /// When it reached its final status.
+    pub done_at: Option<Timestamp>,
+    /// A part may or may not have reached the carrier, and is waiting to be sent again.
+    pub in_doubt: bool,
+    /// It was sent again after a lost response: the recipient may have it twice.
+    pub possible_duplicate: bool,
+    /// A DELIVERED receipt came after it had failed.
+    pub late_receipt: bool,
+}
+
+impl State {
+    /// A message as it is accepted.
+    pub fn accepted(parts: u16, part_price: Amount) -> Self {
+        Self {
+            status: Status::Queued,
+            parts,
+            parts_accepted: 0,
+            parts_delivered: 0,
+            part_price,
+            reserved: part_price * parts,
+            captured: Amount::ZERO,
+            failure: None,
+            sent_at: None,
+            done_at: None,
+            in_doubt: false,
+            possible_duplicate: false,
+            late_receipt: false,
+        }
+    }
+}
+
+/// What can happen to a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A carrier took so many more of its parts.
+    PartsAccepted(u16),
+    /// It will not be sent (any further): refused, opted out, expired, no route.
+    SendFailed(Failure),
+    /// No response came; it will be sent again, over the same carrier.
+    InDoubt,
+    /// A part arrived.
+    PartDelivered,
+    /// A part will never arrive.
+    PartFailed(Failure),
+    /// Its owner called it back.
+    Cancelled,
+}
+
+/// What `event` at `at` makes of `before`; `None` when it changes nothing (a duplicate, or something
+/// that comes too late). Statuses only move forward, a final one stays, and the reserved money of a
+/// final message is zero.
+pub fn apply(before: &State, at: Timestamp, event: &Event) -> Option<State> {
+    let mut s = before.clone();
+    match (before.status, event) {
+        (Status::Queued, Event::PartsAccepted(n)) => {
+            let n = (*n).min(s.parts - s.parts_accepted);
+            if n == 0 {
+                return None;
+            }
+            take_parts(&mut s, n);
+            if s.parts_accepted == s.parts {
+                s.status = Status::Sent;
+                s.sent_at = Some(at);
+                s.in_doubt = false;
+                deliver_if_complete(&mut s, at);
+            }
+        }
+        (Status::Queued, Event::SendFailed(f))
+        | (Status::Queued | Status::Sent, Event::PartFailed(f)) => {
+            finish(&mut s, at, Status::Failed);
+            s.failure = Some(f.clone());
+        }
+        (Status::Queued, Event::InDoubt) => {
+            s.in_doubt = true;
+            s.possible_duplicate = true;
+        }
+        (Status::Queued | Status::Sent, Event::PartDelivered)
+            if s.parts_delivered < s.parts_accepted =>
+        {
+            s.parts_delivered += 1;
+            deliver_if_complete(&mut s, at);
+        }
+        (Status::Failed, Event::PartDelivered) if !s.late_receipt => s.late_receipt = true,
+        (Status::Queued, Event::Cancelled) if s.parts_accepted == 0 && !s.in_doubt => {
+            finish(&mut s, at, Status::Cancelled);
+        }
+        _ => return None,
+    }
+    Some(s)
+}
+
+fn take_parts(s: &mut State, n: u16) {
+    s.parts_accepted += n;
+    let paid = s.part_price * n;
+    s.captured = s.captured + paid;
+    s.reserved = (s.reserved - paid).max(Amount::ZERO);
+}
+
+fn deliver_if_complete(s: &mut State, at: Timestamp) {
+    if s.status == Status::Sent && s.parts_delivered == s.parts {
+        finish(s, at, Status::Delivered);
+    }
+}
+
+fn finish(s: &mut State, at: Timestamp, status: Status) {
+    s.status = status;
+    s.done_at = Some(at);
+    s.reserved = Amount::ZERO;
+    s.in_doubt = false;
+}
+
+/// What a change of a message does to its account: (added to `available`, added to `reserved`).
+/// The sum of both is what was captured, with its sign turned.
+pub fn money(before: &State, after: &State) -> (Amount, Amount) {
+    let reserved = after.reserved - before.reserved;
+    let captured = after.captured - before.captured;
+    (-(reserved + captured), reserved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const AT: Timestamp = Timestamp(1_000);
+
+    fn rank(s: Status) -> u8 {
+        match s {
+            Status::Queued => 0,
+            Status::Sent => 1,
+            Status::Delivered | Status::Failed | Status::Cancelled => 2,
+        }
+    }
+
+    fn events() -> impl Strategy<Value = Event> {
+        let failure = Failure::plain(FailureCode::Unreachable);
+        prop_oneof![
+            (0u16..4).prop_map(Event::PartsAccepted),
+            Just(Event::SendFailed(failure.clone())),
+            Just(Event::InDoubt),
+            Just(Event::PartDelivered),
+            Just(Event::PartDelivered),
+            Just(Event::PartFailed(failure)),
+            Just(Event::Cancelled),
+        ]
+    }
+
+    fn run(parts: u16, events: &[Event]) -> State {
+        events
+            .iter()
+            .fold(State::accepted(parts, Amount(100)), |s, e| {
+                apply(&s, AT, e).unwrap_or(s)
+            })
+    }
+
+    #[test]
+    fn the_ordinary_road() {
+        let sent = run(1, &[Event::PartsAccepted(1)]);
+        assert_eq!(
+            (sent.status, sent.captured, sent.reserved),
+            (Status::Sent, Amount(100), Amount::ZERO)
+        );
+        let done = run(1, &[Event::PartsAccepted(1), Event::PartDelivered]);
+        assert_eq!((done.status, done.done_at), (Status::Delivered, Some(AT)));
+    }
+
+    #[test]
+    fn receipts_of_early_parts_wait_for_the_last_part() {
+        let s = run(2, &[Event::PartsAccepted(1), Event::PartDelivered]);
+        assert_eq!((s.status, s.parts_delivered), (Status::Queued, 1));
+        let s = run(
+            2,
+            &[
+                Event::PartsAccepted(1),
+                Event::PartDelivered,
+                Event::PartsAccepted(1),
+                Event::PartDelivered,
+            ],
+        );
+        assert_eq!(s.status, Status::Delivered);
+    }
+
+    #[test]
+    fn a_refused_part_pays_what_was_taken_and_frees_the_rest() {
+        let refused = Event::SendFailed(Failure::plain(FailureCode::RejectedContent));
+        let s = run(3, &[Event::PartsAccepted(1), refused]);
+        assert_eq!(
+            (s.status, s.captured, s.reserved),
+            (Status::Failed, Amount(100), Amount::ZERO)
+        );
+    }
+
+    #[test]
+    fn a_message_with_a_part_out_cannot_be_called_back() {
+        for before in [Event::PartsAccepted(1), Event::InDoubt] {
+            assert_eq!(run(2, &[before, Event::Cancelled]).status, Status::Queued);
+        }
+    }
+
+    #[test]
+    fn a_receipt_after_failure_is_only_noted() {
+        let failed = Event::PartFailed(Failure::plain(FailureCode::Expired));
+        let s = run(1, &[Event::PartsAccepted(1), failed, Event::PartDelivered]);
+        assert_eq!((s.status, s.late_receipt), (Status::Failed, true));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_happens(parts in 1u16..4, events in prop::collection::vec(events(), 0..12)) {
+            let (mut s, mut account) = (State::accepted(parts, Amount(100)), (0i64, 100 * i64::from(parts)));
+            for event in &events {
+                let Some(next) = apply(&s, AT, event) else { continue };
+                prop_assert!(rank(next.status) >= rank(s.status));
+                prop_assert!(!s.status.is_final() || next.status == s.status);
+                prop_assert!(next.parts_delivered <= next.parts_accepted && next.parts_accepted <= parts);
+                prop_assert_eq!(next.status.is_final(), next.done_at.is_some());
+                prop_assert_eq!(next.status == Status::Failed, next.failure.is_some());
+                prop_assert_eq!(next.captured, Amount(100) * next.parts_accepted);
+                prop_assert!(!next.status.is_final() || next.reserved == Amount::ZERO);
+                let (available, reserved) = money(&s, &next);
+                account = (account.0 + available.0, account.1 + reserved.0);
+                prop_assert_eq!(account.1, next.reserved.0);
+                prop_assert_eq!(account.0 + account.1 + next.captured.0, 100 * i64::from(parts));
+                s = next;
+            }
+        }
+
+        #[test]
+        fn a_final_event_told_twice_changes_nothing(events in prop::collection::vec(events(), 0..8)) {
+            let s = run(1, &events);
+            if s.status == Status::Delivered {
+                for e in [Event::PartsAccepted(1), Event::PartDelivered, Event::InDoubt, Event::Cancelled] {
+                    prop_assert_eq!(apply(&s, AT, &e), None);
+                }
+            }
+        }
+    }
+}
