@@ -3,3 +3,4 @@
 pub mod carrier;
 pub mod smpp;
 pub mod smsc;
+mod stop;

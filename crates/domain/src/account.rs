@@ -105,11 +105,7 @@ impl Scopes {
 
     /// The names, in order.
     pub fn names(self) -> Vec<&'static str> {
-        Scope::ALL
-            .into_iter()
-            .filter(|s| self.allow(*s))
-            .map(Scope::name)
-            .collect()
+        Scope::ALL.into_iter().filter(|s| self.allow(*s)).map(Scope::name).collect()
     }
 }
 

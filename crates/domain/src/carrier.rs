@@ -40,20 +40,11 @@ mod tests {
 
     #[test]
     fn the_longest_prefix_wins() {
-        let route = |prefix: &str, id| Route {
-            prefix: prefix.into(),
-            carriers: vec![CarrierId(id)],
-        };
+        let route =
+            |prefix: &str, id| Route { prefix: prefix.into(), carriers: vec![CarrierId(id)] };
         let routes = Routes::new(vec![route("", 1), route("4477", 3), route("44", 2)]);
-        for (number, carrier) in [
-            (447_700_900_123, 3),
-            (442_079_460_000, 2),
-            (6_598_234_567, 1),
-        ] {
-            assert_eq!(
-                routes.find(Recipient(number)),
-                Some([CarrierId(carrier)].as_slice())
-            );
+        for (number, carrier) in [(447_700_900_123, 3), (442_079_460_000, 2), (6_598_234_567, 1)] {
+            assert_eq!(routes.find(Recipient(number)), Some([CarrierId(carrier)].as_slice()));
         }
         assert_eq!(Routes::default().find(Recipient(447_700_900_123)), None);
     }

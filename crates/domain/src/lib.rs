@@ -5,10 +5,12 @@
 pub mod account;
 pub mod carrier;
 pub mod id;
+pub mod lease;
 pub mod message;
 pub mod money;
 pub mod originator;
 pub mod phone;
+pub mod rate;
 pub mod receipt;
 pub mod retry;
 pub mod secret;

@@ -1,8 +1,14 @@
 //! The message state machine: one pure function, forward only.
 
+use crate::account::Mode;
+use crate::id::{AccountId, ApiKeyId, CarrierId, MessageId};
 use crate::money::Amount;
+use crate::originator::Originator;
+use crate::phone::{CountryCode, Recipient};
+use crate::text::Encoding;
 use crate::time::Timestamp;
 use std::fmt;
+use uuid::Uuid;
 
 /// Where a message stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,13 +27,8 @@ pub enum Status {
 
 impl Status {
     /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Queued,
-        Self::Sent,
-        Self::Delivered,
-        Self::Failed,
-        Self::Cancelled,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Queued, Self::Sent, Self::Delivered, Self::Failed, Self::Cancelled];
 
     /// As stored.
     pub const fn code(self) -> i16 {
@@ -147,10 +148,60 @@ pub struct Failure {
 impl Failure {
     /// A failure that no carrier gave a code for.
     pub const fn plain(code: FailureCode) -> Self {
-        Self {
-            code,
-            carrier_code: None,
-        }
+        Self { code, carrier_code: None }
+    }
+}
+
+/// All that never changes about a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Its name on the wire and in the database.
+    pub id: MessageId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// Whether it is real.
+    pub mode: Mode,
+    /// The key that sent it.
+    pub api_key: Option<ApiKeyId>,
+    /// The campaign that it belongs to.
+    pub campaign: Option<Uuid>,
+    /// Whom it is for.
+    pub recipient: Recipient,
+    /// The recipient's country, where the numbering plan tells.
+    pub country: Option<CountryCode>,
+    /// Who it is from.
+    pub originator: Originator,
+    /// What it says.
+    pub text: String,
+    /// The client's own name for it.
+    pub reference: Option<String>,
+    /// How it is encoded.
+    pub encoding: Encoding,
+    /// Of how many parts it is.
+    pub parts: u16,
+    /// What one part costs.
+    pub part_price: Amount,
+    /// Over whom it goes.
+    pub carrier: CarrierId,
+    /// The opt-out list that it enforces; `None` enforces none.
+    pub optout_list: Option<Uuid>,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// When it is to be sent, if not at once.
+    pub scheduled_for: Option<Timestamp>,
+    /// After which it must not be delivered any more.
+    pub expires_at: Timestamp,
+}
+
+impl Message {
+    /// When it may be sent first.
+    pub fn due_at(&self) -> Timestamp {
+        self.scheduled_for.unwrap_or(self.accepted_at)
+    }
+
+    /// What all its parts cost.
+    pub fn price(&self) -> Amount {
+        self.part_price * self.parts
     }
 }
 
@@ -325,9 +376,7 @@ mod tests {
     fn run(parts: u16, events: &[Event]) -> State {
         events
             .iter()
-            .fold(State::accepted(parts, Amount(100)), |s, e| {
-                apply(&s, AT, e).unwrap_or(s)
-            })
+            .fold(State::accepted(parts, Amount(100)), |s, e| apply(&s, AT, e).unwrap_or(s))
     }
 
     #[test]
@@ -361,10 +410,7 @@ mod tests {
     fn a_refused_part_pays_what_was_taken_and_frees_the_rest() {
         let refused = Event::SendFailed(Failure::plain(FailureCode::RejectedContent));
         let s = run(3, &[Event::PartsAccepted(1), refused]);
-        assert_eq!(
-            (s.status, s.captured, s.reserved),
-            (Status::Failed, Amount(100), Amount::ZERO)
-        );
+        assert_eq!((s.status, s.captured, s.reserved), (Status::Failed, Amount(100), Amount::ZERO));
     }
 
     #[test]

@@ -87,9 +87,7 @@ impl FromStr for Amount {
         }
         let whole: i64 = whole.parse().map_err(|_| bad())?;
         let decimals: i64 = format!("{decimals:0<6}").parse().map_err(|_| bad())?;
-        let sum = whole
-            .checked_mul(Self::UNIT)
-            .and_then(|w| w.checked_add(decimals));
+        let sum = whole.checked_mul(Self::UNIT).and_then(|w| w.checked_add(decimals));
         let sum = sum.ok_or_else(bad)?;
         Ok(Self(if negative { -sum } else { sum }))
     }
@@ -115,18 +113,9 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_amount() {
-        for text in [
-            "",
-            ".",
-            "1.",
-            ".5",
-            "1,5",
-            "1e3",
-            "+1",
-            "--1",
-            "0.0000001",
-            "9999999999999999",
-        ] {
+        for text in
+            ["", ".", "1.", ".5", "1,5", "1e3", "+1", "--1", "0.0000001", "9999999999999999"]
+        {
             assert!(text.parse::<Amount>().is_err(), "{text}");
         }
     }

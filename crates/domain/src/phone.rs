@@ -1,6 +1,13 @@
 //! Phone numbers: who a message is for.
 
+use rlibphonenumber::{
+    NumberLengthType, PHONE_NUMBER_UTIL, PhoneNumber, PhoneNumberFormat, ValidationError,
+};
 use std::fmt;
+use std::str::FromStr;
+
+/// The most digits of an international number (E.164).
+const MAX_DIGITS: usize = 15;
 
 /// An international number as digits without the plus: `447700900123`. At most 15 digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -9,5 +16,377 @@ pub struct Recipient(pub u64);
 impl fmt::Display for Recipient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// Why a text is no recipient.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadRecipient {
+    /// No digit in it.
+    #[error("the number is empty: write it with its country code, like +447700900123")]
+    Empty,
+    /// Something that no number has, or a plus that is not at its beginning.
+    #[error(
+        "{0:?} does not belong there: write one number with its country code, like +447700900123"
+    )]
+    Character(char),
+    /// It begins with 0.
+    #[error(
+        "the country code is missing: write it instead of the 0 or 00 that the number begins with"
+    )]
+    NoCountryCode,
+    /// It begins like no country's numbers.
+    #[error("no country has the code that the number begins with: write it like +447700900123")]
+    UnknownCountry,
+    /// Shorter than the numbers of its country, or good only for callers nearby.
+    #[error("the number has too few digits: write it in full, with its country and area code")]
+    TooShort,
+    /// Longer than the numbers of its country, or than 15 digits.
+    #[error("the number has too many digits: look for doubled ones, or for two numbers in one")]
+    TooLong,
+    /// Between the lengths that its country's numbers have.
+    #[error("no number of that country has so many digits: look for a missing or doubled one")]
+    WrongLength,
+}
+
+/// Reads what people write: an optional plus, then digits with country code, and among them spaces,
+/// dashes, dots and brackets, which count for nothing. The length must be one that the country's
+/// numbers have; whether its range is in use is not asked, for new ones come faster than metadata.
+impl FromStr for Recipient {
+    type Err = BadRecipient;
+
+    fn from_str(text: &str) -> Result<Self, BadRecipient> {
+        let mut recipient = Self(read_digits(text)?);
+        let mut number = recipient.split().ok_or(BadRecipient::UnknownCountry)?;
+        while number.italian_leading_zero() {
+            let Some(shorter) = recipient.without_trunk_zero() else {
+                break;
+            };
+            recipient = shorter;
+            number = recipient.split().ok_or(BadRecipient::UnknownCountry)?;
+        }
+        check_length(&number)?;
+        Ok(recipient)
+    }
+}
+
+impl Recipient {
+    /// Reads an address as a carrier writes it: digits, perhaps after a plus. Leading zeros are
+    /// dropped; 1 to 15 digits must be left. Nothing else is asked of them.
+    pub fn from_digits(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('+').unwrap_or(text);
+        let digits = digits.trim_start_matches('0');
+        if digits.len() > MAX_DIGITS || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        digits.parse().ok().map(Self)
+    }
+
+    /// Whose number it is. A range that the metadata does not know counts for the main country of
+    /// its code (the USA for 1). `None` where there is no country, as with satellite phones.
+    pub fn country(self) -> Option<CountryCode> {
+        let number = self.split()?;
+        let region = PHONE_NUMBER_UTIL
+            .get_region_for_number(&number)
+            .or_else(|| PHONE_NUMBER_UTIL.get_region_for_country_code(number.country_code))?;
+        CountryCode::parse(&region.as_region_str())
+    }
+
+    /// Parts the country code from the rest; `None` when there is no such code. (No code begins
+    /// another, so the first that fits is it.)
+    fn split(self) -> Option<PhoneNumber> {
+        (1..=3).find_map(|code_length| {
+            let length = count_digits(self.0).checked_sub(code_length)?;
+            let scale = 10u64.checked_pow(length)?;
+            let country_code = i32::try_from(self.0 / scale).ok()?;
+            PHONE_NUMBER_UTIL.get_region_for_country_code(country_code)?;
+            let national_number = self.0 % scale;
+            let zeros = length.saturating_sub(count_digits(national_number));
+            Some(PhoneNumber {
+                country_code,
+                national_number,
+                italian_leading_zero: (zeros > 0).then_some(true),
+                number_of_leading_zeros: i32::try_from(zeros).ok().filter(|n| *n > 1),
+                ..PhoneNumber::default()
+            })
+        })
+    }
+
+    /// Drops the zero of `+44 (0)20 7946 0000`, which only callers inside the country dial. `None`
+    /// when there is none to drop: an Italian zero is part of the number.
+    fn without_trunk_zero(self) -> Option<Self> {
+        let number = PHONE_NUMBER_UTIL.parse(format!("+{self}"), None).ok()?;
+        let shorter = Self::from_digits(&number.format_as(PhoneNumberFormat::E164))?;
+        (shorter < self).then_some(shorter)
+    }
+}
+
+/// Reads the digits of an international number. Only ASCII digits are digits.
+fn read_digits(text: &str) -> Result<u64, BadRecipient> {
+    let (mut number, mut digits, mut plus) = (0, 0, false);
+    for c in text.chars() {
+        match c.to_digit(10) {
+            Some(0) if digits == 0 => return Err(BadRecipient::NoCountryCode),
+            Some(_) if digits == MAX_DIGITS => return Err(BadRecipient::TooLong),
+            Some(digit) => {
+                number = number * 10 + u64::from(digit);
+                digits += 1;
+            }
+            None if c == '+' && digits == 0 && !plus => plus = true,
+            None if is_filler(c) => {}
+            None => return Err(BadRecipient::Character(c)),
+        }
+    }
+    match digits {
+        0 => Err(BadRecipient::Empty),
+        _ => Ok(number),
+    }
+}
+
+/// Whether `c` only makes a number easier to read.
+fn is_filler(c: char) -> bool {
+    match c {
+        '-' | '.' | '(' | ')' | '[' | ']' => true,
+        // Soft hyphen, hyphens and dashes, minus, small and full-width ones.
+        '\u{ad}' | '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => {
+            true
+        }
+        // Spaces of all widths, but no tabs and line ends: these part things.
+        c => c.is_whitespace() && !c.is_control(),
+    }
+}
+
+fn check_length(number: &PhoneNumber) -> Result<(), BadRecipient> {
+    match PHONE_NUMBER_UTIL.is_possible_number_with_reason(number) {
+        Ok(NumberLengthType::IsPossible) => Ok(()),
+        Ok(NumberLengthType::IsPossibleLocalOnly) | Err(ValidationError::TooShort) => {
+            Err(BadRecipient::TooShort)
+        }
+        Err(ValidationError::TooLong) => Err(BadRecipient::TooLong),
+        Err(ValidationError::InvalidLength) => Err(BadRecipient::WrongLength),
+        Err(ValidationError::InvalidCountryCode) => Err(BadRecipient::UnknownCountry),
+    }
+}
+
+/// How many digits `n` has.
+fn count_digits(n: u64) -> u32 {
+    n.checked_ilog10().map_or(1, |log| log + 1)
+}
+
+/// A country by the two capital letters of ISO 3166-1: `GB`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CountryCode([u8; 2]);
+
+impl CountryCode {
+    /// Reads two capital letters; it is not asked whether there is such a country.
+    pub fn parse(text: &str) -> Option<Self> {
+        let letters: [u8; 2] = text.as_bytes().try_into().ok()?;
+        let capitals = letters.iter().all(u8::is_ascii_uppercase);
+        capitals.then_some(Self(letters))
+    }
+
+    /// The two letters.
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for CountryCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        for (text, digits) in [
+            ("+447700900123", 447_700_900_123),
+            ("447700900123", 447_700_900_123),
+            ("6598234567", 6_598_234_567),
+            ("+44 7700 900123", 447_700_900_123),
+            ("+44\u{a0}7700\u{202f}900\u{2009}123", 447_700_900_123),
+            (" (+44) 7700-900.123 ", 447_700_900_123),
+            ("+1 [415] 555\u{2011}2671", 14_155_552_671),
+            ("+1 415\u{2013}555\u{2212}26\u{ad}71", 14_155_552_671),
+            ("+49 176 12345678", 4_917_612_345_678),
+            ("+61 412 345 678", 61_412_345_678),
+            ("+55 11 98765-4321", 5_511_987_654_321),
+            ("+91 98765 43210", 919_876_543_210),
+            ("+86 138 0013 8000", 8_613_800_138_000),
+            ("+7 912 345-67-89", 79_123_456_789),
+            ("+52 55 1234 5678", 525_512_345_678),
+            ("+290 22158", 29_022_158),
+            // A zero for callers inside the country goes, one that is part of the number stays.
+            ("+44 (0)20 7946 0000", 442_079_460_000),
+            ("+4407700900123", 447_700_900_123),
+            ("+49 (0)176 12345678", 4_917_612_345_678),
+            ("+33 (0)6 12 34 56 78", 33_612_345_678),
+            ("+39 06 1234 5678", 390_612_345_678),
+            ("+225 01 23 45 67 89", 2_250_123_456_789),
+            // No range of the metadata, but possible: a drama number, an unused area code.
+            ("+44 7700 900 000", 447_700_900_000),
+            ("+1 999 555 2671", 19_995_552_671),
+            // No country: satellites, international freephone.
+            ("+881 612 345 678", 881_612_345_678),
+            ("+800 1234 5678", 80_012_345_678),
+            ("+800 0012 3456", 80_000_123_456),
+        ] {
+            assert_eq!(text.parse(), Ok(Recipient(digits)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        use BadRecipient::*;
+        for (text, error) in [
+            ("", Empty),
+            ("+", Empty),
+            (" ()- ", Empty),
+            ("07700900123", NoCountryCode),
+            ("00447700900123", NoCountryCode),
+            ("+0447700900123", NoCountryCode),
+            ("0", NoCountryCode),
+            ("+999 1234 5678", UnknownCountry),
+            ("+210 1234 5678", UnknownCountry),
+            ("9", UnknownCountry),
+            ("1", TooShort),
+            ("65", TooShort),
+            ("+44 7700", TooShort),
+            ("+1 555 2671", TooShort),
+            ("+65 9823 456", TooShort),
+            ("+44 7700 9001", TooShort),
+            ("+65 9823 45678", WrongLength),
+            ("+44 7700 9001234", TooLong),
+            ("+1 415 555 26711", TooLong),
+            ("+49 1761 2345 6789 0123", TooLong),
+            ("447700900123 447700900124", TooLong),
+            ("447700900123,447700900124", Character(',')),
+            ("447700900123\n", Character('\n')),
+            ("++447700900123", Character('+')),
+            ("44+7700900123", Character('+')),
+            ("\u{ff0b}447700900123", Character('\u{ff0b}')),
+            ("+44 7700 900123 ext 5", Character('e')),
+            ("1-800-FLOWERS", Character('F')),
+            ("tel:+447700900123", Character('t')),
+            ("٤٤٧٧٠٠٩٠٠١٢٣", Character('٤')),
+            ("+44770090012３", Character('３')),
+            ("\u{202a}+447700900123", Character('\u{202a}')),
+            ("+44/7700900123", Character('/')),
+        ] {
+            assert_eq!(text.parse::<Recipient>(), Err(error), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn hostile_texts_are_refused() {
+        for text in ["1".repeat(1 << 20), "0".repeat(1 << 20), " ".repeat(1 << 20)] {
+            assert!(text.parse::<Recipient>().is_err());
+            assert_eq!(Recipient::from_digits(&text), None);
+        }
+    }
+
+    #[test]
+    fn errors_show_what_can_not_be_seen() {
+        assert_eq!(
+            BadRecipient::Character('\u{202a}').to_string(),
+            "'\\u{202a}' does not belong there: write one number with its country code, \
+             like +447700900123"
+        );
+    }
+
+    #[test]
+    fn carriers_may_write_any_digits() {
+        for (text, recipient) in [
+            ("447700900123", Some(447_700_900_123)),
+            ("+447700900123", Some(447_700_900_123)),
+            ("00447700900123", Some(447_700_900_123)),
+            ("12345", Some(12_345)),
+            ("999999999999999", Some(999_999_999_999_999)),
+            ("9999999999999999", None),
+            ("", None),
+            ("+", None),
+            ("0", None),
+            ("++44", None),
+            ("44 7700 900123", None),
+            ("Heliograph", None),
+            ("٤٤", None),
+        ] {
+            assert_eq!(Recipient::from_digits(text), recipient.map(Recipient), "{text}");
+        }
+    }
+
+    #[test]
+    fn knows_the_country() {
+        for (number, country) in [
+            (447_700_900_123, Some("GB")),
+            (447_781_123_456, Some("GG")),
+            (14_155_552_671, Some("US")),
+            (14_165_552_671, Some("CA")),
+            (18_765_552_671, Some("JM")),
+            (19_995_552_671, Some("US")),
+            (79_123_456_789, Some("RU")),
+            (77_011_234_567, Some("KZ")),
+            (390_612_345_678, Some("IT")),
+            (390_669_812_345, Some("VA")),
+            (6_598_234_567, Some("SG")),
+            (80_012_345_678, None),
+            (999_123_456, None),
+            (0, None),
+        ] {
+            let found = Recipient(number).country();
+            assert_eq!(found.as_ref().map(CountryCode::as_str), country, "{number}");
+        }
+        assert_eq!(CountryCode::parse("gb"), None);
+        assert_eq!(CountryCode::parse("GBR"), None);
+    }
+
+    #[test]
+    fn no_country_code_begins_another() {
+        let codes: Vec<i32> = PHONE_NUMBER_UTIL.get_supported_calling_codes().collect();
+        for code in &codes {
+            let shorter = [code / 10, code / 100];
+            assert!(!shorter.iter().any(|s| codes.contains(s)), "{code}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(
+            text in "\\+?[1-9][0-9 ]{4,16}|[1-9][0-9]{0,2}0{1,3}[0-9]{4,11}",
+        ) {
+            if let Ok(recipient) = text.parse::<Recipient>() {
+                let printed = recipient.to_string();
+                prop_assert!(printed.len() <= MAX_DIGITS);
+                prop_assert_eq!(printed.parse(), Ok(recipient));
+                prop_assert_eq!(Recipient::from_digits(&printed), Some(recipient));
+            }
+        }
+
+        /// The short road through the metadata comes to the library's own verdict.
+        #[test]
+        fn agrees_with_the_library(digits in "[1-9][1-9]{3}[0-9]{2,11}") {
+            if let Ok(recipient) = digits.parse::<Recipient>() {
+                let number = PHONE_NUMBER_UTIL.parse(format!("+{digits}"), None).unwrap();
+                let split = recipient.split().unwrap();
+                prop_assert_eq!(split.country_code, number.country_code);
+                prop_assert!(PHONE_NUMBER_UTIL.is_possible_number(&number));
+            }
+        }
+
+        #[test]
+        fn anything_is_read_or_refused(text: String) {
+            let _ = text.parse::<Recipient>();
+            let _ = Recipient::from_digits(&text);
+        }
+
+        #[test]
+        fn any_number_has_a_country_or_none(number: u64) {
+            let _ = Recipient(number).country();
+        }
     }
 }

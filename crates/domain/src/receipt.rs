@@ -38,10 +38,9 @@ impl Verdict {
     pub fn from_parts(code: i16, carrier_code: Option<String>) -> Option<Self> {
         match code {
             0 => Some(Self::Delivered),
-            code => Some(Self::Failed(Failure {
-                code: FailureCode::from_code(code)?,
-                carrier_code,
-            })),
+            code => {
+                Some(Self::Failed(Failure { code: FailureCode::from_code(code)?, carrier_code }))
+            }
         }
     }
 }
@@ -90,9 +89,6 @@ mod tests {
         assert!(id_candidates("499602D2").contains(&"1234567890".to_owned()));
         assert!(id_candidates("1234567890").contains(&"499602d2".to_owned()));
         assert!(id_candidates("0000012").contains(&"12".to_owned()));
-        assert_eq!(
-            id_candidates("x-1").first().map(String::as_str),
-            Some("x-1")
-        );
+        assert_eq!(id_candidates("x-1").first().map(String::as_str), Some("x-1"));
     }
 }

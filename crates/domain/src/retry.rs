@@ -5,9 +5,7 @@ use std::time::Duration;
 /// The wait before try number `attempt + 1` of a submission that the carrier put off: 1 s, doubled
 /// each time up to 5 minutes.
 pub fn submit_delay(attempt: u32) -> Duration {
-    let seconds = 1u64
-        .checked_shl(attempt.saturating_sub(1))
-        .unwrap_or(u64::MAX);
+    let seconds = 1u64.checked_shl(attempt.saturating_sub(1)).unwrap_or(u64::MAX);
     Duration::from_secs(seconds.clamp(1, 300))
 }
 
@@ -25,9 +23,7 @@ mod tests {
 
     #[test]
     fn waits_grow_and_stop_growing() {
-        let waits: Vec<u64> = [0, 1, 2, 3, 9, 10, 4_000]
-            .map(|n| submit_delay(n).as_secs())
-            .into();
+        let waits: Vec<u64> = [0, 1, 2, 3, 9, 10, 4_000].map(|n| submit_delay(n).as_secs()).into();
         assert_eq!(waits, [1, 1, 2, 4, 256, 300, 300]);
         let (floor, limit) = (Duration::from_secs(1), Duration::from_secs(60));
         assert_eq!(reconnect_delay(0, floor, limit, 1.0), floor);

@@ -23,10 +23,7 @@ impl ApiKey {
     pub fn from_random(mode: Mode, random: &[u8]) -> Option<Self> {
         let mut key = format!("hg_{}_", mode.name());
         let fair = random.iter().filter(|b| **b < 248).take(RANDOM);
-        key.extend(
-            fair.filter_map(|b| ALPHABET.get(usize::from(*b) % 62))
-                .map(|c| char::from(*c)),
-        );
+        key.extend(fair.filter_map(|b| ALPHABET.get(usize::from(*b) % 62)).map(|c| char::from(*c)));
         if key.len() != 8 + RANDOM {
             return None;
         }
@@ -88,10 +85,7 @@ mod tests {
 
     fn key() -> String {
         let bytes: Vec<u8> = (0..64).collect();
-        ApiKey::from_random(Mode::Test, &bytes)
-            .unwrap()
-            .reveal()
-            .to_owned()
+        ApiKey::from_random(Mode::Test, &bytes).unwrap().reveal().to_owned()
     }
 
     #[test]
@@ -108,11 +102,7 @@ mod tests {
         for i in 0..text.len() {
             let mut wrong = text.clone().into_bytes();
             wrong[i] = if wrong[i] == b'x' { b'y' } else { b'x' };
-            assert_eq!(
-                ApiKey::parse(&String::from_utf8(wrong).unwrap()),
-                None,
-                "character {i}"
-            );
+            assert_eq!(ApiKey::parse(&String::from_utf8(wrong).unwrap()), None, "character {i}");
         }
         for wrong in [
             "",

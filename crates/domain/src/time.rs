@@ -15,10 +15,7 @@ impl Timestamp {
 
     /// This instant, later by `d` (which is cut to whole milliseconds).
     pub fn after(self, d: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(d.as_millis()).unwrap_or(i64::MAX)),
-        )
+        Self(self.0.saturating_add(i64::try_from(d.as_millis()).unwrap_or(i64::MAX)))
     }
 
     /// How long after `earlier` this instant is; zero when it is not.
@@ -50,9 +47,6 @@ mod tests {
     #[test]
     fn prints_milliseconds_even_when_they_are_zero() {
         assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00.000Z");
-        assert_eq!(
-            Timestamp(1_795_165_200_120).to_string(),
-            "2026-11-20T09:00:00.120Z"
-        );
+        assert_eq!(Timestamp(1_795_165_200_120).to_string(), "2026-11-20T09:00:00.120Z");
     }
 }

@@ -1,1 +1,8 @@
-//! x.
+//! It is due: the workers that keep messages moving when nobody asks.
+
+mod dispatch;
+mod flight;
+mod housekeeping;
+mod workers;
+
+pub use workers::{Engine, run};

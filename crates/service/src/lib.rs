@@ -1,1 +1,16 @@
-//! x.
+//! Every rule and every transaction: what may happen, and what happens with it.
+
+pub mod accept;
+pub mod accounts;
+pub mod api_keys;
+pub mod check;
+pub mod context;
+pub mod dispatch;
+pub mod error;
+pub mod janitor;
+pub mod messages;
+pub mod nodes;
+pub mod price;
+pub mod progress;
+pub mod transaction;
+pub mod writer;

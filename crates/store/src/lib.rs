@@ -1,1 +1,22 @@
-//! x.
+//! All SQL, for SQLite and PostgreSQL alike: one text, one set of rules, two engines.
+
+pub mod accounts;
+pub mod api_keys;
+mod bulk;
+pub mod carrier_refs;
+pub mod carriers;
+pub mod check;
+mod db;
+mod db_postgres;
+mod db_sqlite;
+mod error;
+pub mod idempotency;
+pub mod ledger;
+pub mod messages;
+mod migrations;
+pub mod nodes;
+pub mod parts;
+pub mod queue;
+
+pub use db::{Conn, Db, Options, Tx};
+pub use error::{Error, Result};

@@ -1,1 +1,13 @@
-//! x.
+//! Somebody asked: the HTTP doors, which parse, call one rule, and render.
+
+mod api;
+mod app;
+mod auth;
+mod body;
+mod error;
+mod health;
+mod requests;
+mod router;
+
+pub use app::App;
+pub use router::serve;

@@ -1,1 +1,17 @@
-//! SMPP 3.4.
+//! SMPP 3.4: the codec, and the client that sends messages over it.
+
+pub(crate) mod alarm;
+pub mod bind;
+pub mod body;
+pub mod command;
+pub(crate) mod link;
+pub mod options;
+mod outbox;
+pub(crate) mod pace;
+pub mod pdu;
+mod pulse;
+pub mod receipt;
+pub(crate) mod session;
+pub mod status;
+mod submit;
+mod window;

@@ -1,0 +1,172 @@
+//! How a submit_sm is answered, and what it leads to.
+
+use crate::smpp::body::ShortMessage;
+use crate::smpp::command::status;
+use crate::smpp::pdu::{self, Head, Pdu};
+use crate::smsc::behaviour::{Behaviour, State, Timing};
+use crate::smsc::handset::Part;
+use crate::smsc::journal::Entry;
+use crate::smsc::receipt::{Receipt, Text};
+use crate::smsc::session::{Over, Session};
+use heliograph_domain::phone::Recipient;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long an answer is held back that its receipt shall overtake.
+const OVERTAKEN: Duration = Duration::from_millis(100);
+
+impl Session<'_> {
+    pub(super) fn submit(&mut self, pdu: &Pdu<'_>, now: Instant) -> Result<(), Over> {
+        self.submits += 1;
+        match ShortMessage::decode(pdu.body) {
+            None => self.answer(pdu.head, status::ESME_RINVCMDLEN, None, None),
+            Some(message) => self.judge(pdu.head, &message, now),
+        }
+        if self.submits == self.smsc.options.disconnect_every {
+            self.cut();
+            return Err(Over);
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, head: Head, message: &ShortMessage<'_>, now: Instant) {
+        let options = &self.smsc.options;
+        let behaviour = Behaviour::of(message.destination.digits);
+        let refusal = self.refusal(message, &behaviour, now);
+        let id = refusal.is_none().then(|| self.smsc.next_id());
+        let status = refusal.unwrap_or(status::ESME_ROK);
+        self.record(message, id, status);
+        let mut until = (!options.resp_delay.is_zero()).then(|| now + options.resp_delay);
+        let answered = until.unwrap_or(now);
+        if let Some(id) = id {
+            let due = match behaviour.timing {
+                Timing::Usual => answered + options.receipt_delay,
+                Timing::After(delay) => answered + delay,
+                Timing::Early => now,
+            };
+            self.promise(id, message, &behaviour, due);
+            if behaviour.timing == Timing::Early {
+                until = Some(answered + OVERTAKEN);
+            }
+            if self.smsc.loses_answer() {
+                return;
+            }
+        }
+        self.answer(head, status, id, until);
+    }
+
+    fn refusal(
+        &mut self,
+        message: &ShortMessage<'_>,
+        behaviour: &Behaviour,
+        now: Instant,
+    ) -> Option<u32> {
+        let refusal = match &self.role {
+            Some(role) if role.sends && role.mailbox.is_full() => Some(status::ESME_RMSGQFUL),
+            Some(role) if role.sends => {
+                let number = message.destination.digits;
+                self.smsc.refuses(number, behaviour, now)
+            }
+            _ => Some(status::ESME_RINVBNDSTS),
+        };
+        refusal.or_else(|| self.is_unlucky().then_some(status::ESME_RSYSERR))
+    }
+
+    /// Answers at once, or not before `until`.
+    fn answer(&mut self, head: Head, status: u32, id: Option<u64>, until: Option<Instant>) {
+        let text = match id {
+            None => Text::<20>::new(b""),
+            Some(id) if self.smsc.options.hex_ids => Text::print(format_args!("{id:X}")),
+            Some(id) => Text::print(format_args!("{id}")),
+        };
+        let out = match until {
+            Some(until) => self.held.entry(until).or_default(),
+            None => &mut self.link.outbound,
+        };
+        pdu::put_id(out, head.response(status), text.as_bytes());
+    }
+
+    /// Puts the receipts of an accepted message on their way, if it asked for any (SMPP 3.4 §5.2.17).
+    fn promise(
+        &mut self,
+        id: u64,
+        message: &ShortMessage<'_>,
+        behaviour: &Behaviour,
+        due: Instant,
+    ) {
+        let failed = behaviour.state != State::Delivered;
+        let wanted = match message.registered_delivery & 3 {
+            1 => true,
+            2 => failed,
+            _ => false,
+        };
+        if !wanted || self.smsc.options.no_receipts {
+            return;
+        }
+        let submitted = self.date();
+        for _ in 0..behaviour.receipts {
+            let receipt = Receipt {
+                id,
+                originator: message.source.into(),
+                handset: message.destination.into(),
+                state: behaviour.state,
+                submitted,
+                excerpt: Text::new(message.text),
+            };
+            self.posted.push((due, Box::new(receipt)));
+        }
+    }
+
+    /// For those who want to know afterwards: the handset and the journal.
+    fn record(&self, message: &ShortMessage<'_>, id: Option<u64>, status: u32) {
+        let options = &self.smsc.options;
+        let delivered = Behaviour::of(message.destination.digits).state == State::Delivered;
+        let shown = options.keep_messages > 0 && id.is_some() && delivered;
+        if !shown && self.smsc.journal.is_none() {
+            return;
+        }
+        let part = Part::of(message);
+        let at = self.smsc.clock.now();
+        let source = String::from_utf8_lossy(message.source.digits);
+        let destination = String::from_utf8_lossy(message.destination.digits);
+        if let Some(journal) = &self.smsc.journal {
+            journal.write(&Entry {
+                at: at.millis(),
+                event: match id {
+                    Some(_) => "accepted",
+                    None => "refused",
+                },
+                destination: &destination,
+                source: &source,
+                text: Some(&part.text),
+                part: Some(part.concat.map_or(1, |concat| concat.sequence)),
+                parts: Some(part.concat.map_or(1, |concat| concat.total)),
+                id: id.map(|id| id.to_string()),
+                status,
+            });
+        }
+        if let Some(to) = Recipient::from_digits(&destination).filter(|_| shown) {
+            options.handsets.receive(part, to, source.into_owned(), at);
+        }
+    }
+
+    fn is_unlucky(&mut self) -> bool {
+        let rate = self.smsc.options.error_rate;
+        rate > 0.0 && self.random() < rate
+    }
+
+    /// Uniform in 0..1 (xorshift64*).
+    fn random(&mut self) -> f64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        let mixed = self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
+        f64::from(u32::try_from(mixed).unwrap_or(u32::MAX)) / (f64::from(u32::MAX) + 1.0)
+    }
+
+    /// Says half of what there is to say, most likely up to the middle of a PDU.
+    fn cut(&mut self) {
+        let half = self.link.outbound.len() / 2;
+        self.link.outbound.truncate(half);
+    }
+}

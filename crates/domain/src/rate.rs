@@ -1,0 +1,50 @@
+//! Rates: what one part costs, by where it goes.
+
+use crate::money::Amount;
+use crate::phone::Recipient;
+
+/// The rate table: the longest prefix wins.
+#[derive(Clone, Debug, Default)]
+pub struct Rates {
+    default: Amount,
+    by_prefix: Vec<(String, Amount)>,
+}
+
+impl Rates {
+    /// A table of (leading digits, price of a part), in any order; `default` holds where none matches.
+    pub fn new(default: Amount, mut by_prefix: Vec<(String, Amount)>) -> Self {
+        by_prefix.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+        Self { default, by_prefix }
+    }
+
+    /// What one part to `recipient` costs.
+    pub fn part_price(&self, recipient: Recipient) -> Amount {
+        if self.by_prefix.is_empty() {
+            return self.default;
+        }
+        let digits = recipient.to_string();
+        let found = self.by_prefix.iter().find(|(prefix, _)| digits.starts_with(prefix));
+        found.map_or(self.default, |(_, price)| *price)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_prefix_wins() {
+        let rates = Rates::new(
+            Amount(5),
+            vec![
+                ("44".into(), Amount(2)),
+                ("447700".into(), Amount(3)),
+                ("4477".into(), Amount(4)),
+            ],
+        );
+        assert_eq!(rates.part_price(Recipient(447_700_900_123)), Amount(3));
+        assert_eq!(rates.part_price(Recipient(447_799_900_123)), Amount(4));
+        assert_eq!(rates.part_price(Recipient(442_079_460_000)), Amount(2));
+        assert_eq!(rates.part_price(Recipient(6_598_234_567)), Amount(5));
+    }
+}

@@ -1,0 +1,47 @@
+//! The list of workers, and how they start and stop together.
+
+use crate::dispatch::Dispatcher;
+use crate::housekeeping;
+use heliograph_carrier::carrier::Carrier;
+use heliograph_domain::id::CarrierId;
+use heliograph_service::context::Context;
+use heliograph_service::dispatch::Desks;
+use heliograph_service::writer::Writer;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// What the workers need.
+pub struct Engine {
+    /// For the rules.
+    pub context: Context,
+    /// The way to the database's writer.
+    pub writer: Writer,
+    /// Where accepted messages are handed over.
+    pub desks: Desks,
+    /// The carriers to serve, each with its window.
+    pub carriers: Vec<(CarrierId, Box<dyn Carrier>, usize)>,
+}
+
+/// Messages that are leased ahead for a carrier with this window: a crash can double at most so many.
+const fn claim_ahead(window: usize) -> usize {
+    let twice = window.saturating_mul(2);
+    if twice > 32 { twice } else { 32 }
+}
+
+/// Runs all workers until `stop` turns true and each has given back what it held.
+pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
+    let Engine { context, writer, desks, carriers } = engine;
+    let mut workers = JoinSet::new();
+    for (id, carrier, window) in carriers {
+        let (dispatcher, line) =
+            Dispatcher::new(id, claim_ahead(window), (&context, &writer, &desks), &stop);
+        workers.spawn(carrier.run(line));
+        workers.spawn(dispatcher.run());
+    }
+    workers.spawn(housekeeping::run(context, writer, stop));
+    while let Some(ended) = workers.join_next().await {
+        if let Err(e) = ended {
+            tracing::error!(error = %e, "a worker ended badly");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `heliograph account`.
+
+use crate::commands::arguments::Desk;
+use crate::output;
+use anyhow::bail;
+use clap::Subcommand;
+use heliograph_service::accounts;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// What can be done with accounts.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Account {
+    /// Open an account for a person
+    Create {
+        /// The person's address, by which commands name the account
+        #[arg(long, value_name = "EMAIL", value_parser = email)]
+        email: String,
+        /// The person operates this installation
+        #[arg(long)]
+        operator: bool,
+    },
+    /// List all accounts with their balances
+    List,
+}
+
+/// Reads an address: something, an @, something; no spaces. Mail alone can tell more.
+fn email(text: &str) -> Result<String, String> {
+    let text = text.trim().to_lowercase();
+    let parts = text.split_once('@').filter(|(name, host)| !name.is_empty() && !host.is_empty());
+    let clean = !text.chars().any(|c| c.is_whitespace() || c.is_control()) && text.len() <= 254;
+    match parts {
+        Some((_, host)) if clean && !host.contains('@') => Ok(text),
+        _ => Err("this is no email address: write it like ann@example.com".to_owned()),
+    }
+}
+
+pub(crate) async fn run(desk: &Desk, what: Account) -> anyhow::Result<ExitCode> {
+    match what {
+        Account::Create { email, operator } => {
+            let currency = &desk.config.accounts.currency;
+            let Some(id) = accounts::create(&desk.context, &email, currency, operator).await?
+            else {
+                bail!("{email} has an account already");
+            };
+            if desk.json {
+                output::result(
+                    &json!({ "id": id.0, "email": email, "currency": currency }).to_string(),
+                );
+            } else {
+                output::result(&format!("account {id} for {email}, in {currency}"));
+            }
+        }
+        Account::List => {
+            for a in accounts::list(&desk.context).await? {
+                let (available, reserved) = (a.available.to_string(), a.reserved.to_string());
+                output::result(&if desk.json {
+                    let (id, created) = (a.id.0, a.created_at.to_string());
+                    json!({ "id": id, "name": a.name, "currency": a.currency, "available": available,
+                            "reserved": reserved, "createdAt": created }).to_string()
+                } else {
+                    format!("{}\t{}\t{available} {}\t{reserved} reserved", a.id, a.name, a.currency)
+                });
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

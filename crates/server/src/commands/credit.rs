@@ -1,0 +1,51 @@
+//! `heliograph credit`.
+
+use crate::commands::arguments::Desk;
+use crate::output;
+use anyhow::{Context, bail};
+use clap::Args;
+use heliograph_domain::money::Amount;
+use heliograph_service::accounts;
+use heliograph_service::error::Error;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Whose balance changes, and by how much.
+#[derive(Args, Debug)]
+pub(crate) struct Credit {
+    /// The account's email address
+    #[arg(long, value_name = "EMAIL")]
+    account: String,
+    /// The amount in the account's currency, like 25.00; negative takes out
+    #[arg(long, allow_hyphen_values = true)]
+    amount: Amount,
+    /// Why, for the ledger
+    #[arg(long, default_value = "")]
+    note: String,
+}
+
+pub(crate) async fn run(desk: &Desk, what: &Credit) -> anyhow::Result<ExitCode> {
+    let cx = &desk.context;
+    let email = what.account.trim().to_lowercase();
+    let account = accounts::by_email(cx, &email).await;
+    let account = account
+        .with_context(|| format!("no account for {email}: see 'heliograph account list'"))?;
+    if what.amount == Amount::ZERO {
+        bail!("the amount must not be zero");
+    }
+    match accounts::credit(cx, account.id, what.amount, &what.note).await {
+        Err(Error::InsufficientBalance) => {
+            bail!("only {} {} can be taken out", account.available, account.currency)
+        }
+        other => other?,
+    }
+    let now = accounts::by_email(cx, &email).await?;
+    let (available, reserved) = (now.available.to_string(), now.reserved.to_string());
+    output::result(&if desk.json {
+        json!({ "available": available, "reserved": reserved, "currency": now.currency })
+            .to_string()
+    } else {
+        format!("{email} has {available} {}, and {reserved} reserved", now.currency)
+    });
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,9 @@
+//! The command line: what there is to say, and who does it.
+
+mod account;
+mod arguments;
+mod check;
+mod credit;
+mod key;
+
+pub(crate) use arguments::{Cli, Command, Role, ServeArgs, main};

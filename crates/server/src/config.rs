@@ -1,0 +1,394 @@
+//! The configuration: a TOML file, then the environment; an unknown key is an error.
+
+use anyhow::{Context, bail};
+use heliograph_domain::money::Amount;
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// Read when no other file is named, if it is there.
+const DEFAULT_FILE: &str = "heliograph.toml";
+const ENV_PREFIX: &str = "HELIOGRAPH_";
+
+/// The whole configuration. `config.default.toml` says what each key is for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) server: Server,
+    pub(crate) database: Database,
+    pub(crate) accounts: Accounts,
+    pub(crate) carriers: Vec<CarrierConfig>,
+    pub(crate) routes: Vec<RouteConfig>,
+    pub(crate) rates: RatesConfig,
+    pub(crate) telemetry: Telemetry,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Server {
+    pub(crate) listen: SocketAddr,
+    pub(crate) behind_proxy: bool,
+    pub(crate) data_dir: String,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
+        Self { listen, behind_proxy: false, data_dir: "data".to_owned() }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Database {
+    url: Option<Secret>,
+    pub(crate) connections: usize,
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self { url: None, connections: 16 }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Accounts {
+    pub(crate) currency: String,
+}
+
+impl Default for Accounts {
+    fn default() -> Self {
+        Self { currency: "EUR".to_owned() }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CarrierKind {
+    Smpp,
+    Simulated,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CarrierConfig {
+    pub(crate) name: String,
+    pub(crate) kind: CarrierKind,
+    #[serde(default)]
+    pub(crate) host: String,
+    #[serde(default = "smpp_port")]
+    pub(crate) port: u16,
+    #[serde(default)]
+    pub(crate) system_id: String,
+    #[serde(default)]
+    pub(crate) password: Secret,
+    #[serde(default)]
+    pub(crate) system_type: String,
+    #[serde(default = "window")]
+    pub(crate) window: u16,
+    #[serde(default)]
+    pub(crate) rate: u32,
+}
+
+const fn smpp_port() -> u16 {
+    2775
+}
+
+const fn window() -> u16 {
+    10
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RouteConfig {
+    pub(crate) prefix: String,
+    pub(crate) carriers: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RatesConfig {
+    #[serde(deserialize_with = "amount")]
+    pub(crate) default: Amount,
+    pub(crate) file: Option<PathBuf>,
+}
+
+fn amount<'de, D: Deserializer<'de>>(d: D) -> Result<Amount, D::Error> {
+    String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Telemetry {
+    pub(crate) log: String,
+    pub(crate) format: LogFormat,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self { log: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+/// A value that is never printed: written out, or named by the file or the variable that holds it.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Secret {
+    Plain(String),
+    File { file: PathBuf },
+    Env { env: String },
+}
+
+impl Default for Secret {
+    fn default() -> Self {
+        Self::Plain(String::new())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Secret {
+    /// The value itself.
+    pub(crate) fn reveal(&self) -> anyhow::Result<String> {
+        match self {
+            Self::Plain(text) => Ok(text.clone()),
+            Self::File { file } => {
+                let text = std::fs::read_to_string(file);
+                let text = text
+                    .with_context(|| format!("the secret in {} can't be read", file.display()))?;
+                Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+            }
+            Self::Env { env } => {
+                std::env::var(env).with_context(|| format!("the secret in ${env} can't be read"))
+            }
+        }
+    }
+}
+
+impl Config {
+    /// Where the database is: by default a file in the data folder.
+    pub(crate) fn database_url(&self) -> anyhow::Result<String> {
+        match &self.database.url {
+            Some(url) => url.reveal(),
+            None => Ok(format!("sqlite:{}/heliograph.db", self.server.data_dir)),
+        }
+    }
+
+    fn validate(&self) -> anyhow::Result<()> {
+        for c in &self.carriers {
+            if c.name == heliograph_domain::carrier::SIMULATED {
+                bail!("carriers: the name '{}' is taken by the carrier of test messages", c.name);
+            }
+            if self.carriers.iter().filter(|d| d.name == c.name).count() > 1 {
+                bail!("carriers: the name '{}' stands there twice", c.name);
+            }
+            if c.kind == CarrierKind::Smpp && c.host.is_empty() {
+                bail!("carriers: '{}' needs a host", c.name);
+            }
+            if c.window == 0 {
+                bail!("carriers: the window of '{}' must be at least 1", c.name);
+            }
+        }
+        for r in &self.routes {
+            if !r.prefix.bytes().all(|b| b.is_ascii_digit()) {
+                bail!("routes: the prefix '{}' must be digits, without a plus", r.prefix);
+            }
+            if r.carriers.is_empty() {
+                bail!("routes: prefix '{}' names no carrier", r.prefix);
+            }
+        }
+        let currency = &self.accounts.currency;
+        if currency.len() != 3 || !currency.bytes().all(|b| b.is_ascii_uppercase()) {
+            bail!("accounts.currency must be three capital letters, like EUR, not '{currency}'");
+        }
+        if self.rates.default < Amount::ZERO {
+            bail!("rates.default can't be negative");
+        }
+        Ok(())
+    }
+}
+
+/// What a key holds, which tells how its environment variable is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    Flag,
+}
+
+/// Every key of a section that stands once.
+const KEYS: &[(&str, &str, Kind)] = &[
+    ("server", "listen", Kind::Text),
+    ("server", "behind_proxy", Kind::Flag),
+    ("server", "data_dir", Kind::Text),
+    ("database", "url", Kind::Text),
+    ("database", "connections", Kind::Number),
+    ("accounts", "currency", Kind::Text),
+    ("rates", "default", Kind::Text),
+    ("rates", "file", Kind::Text),
+    ("telemetry", "log", Kind::Text),
+    ("telemetry", "format", Kind::Text),
+];
+const CARRIER_KEYS: &[&str] =
+    &["name", "kind", "host", "port", "system_id", "password", "system_type", "window", "rate"];
+const ROUTE_KEYS: &[&str] = &["prefix", "carriers"];
+
+/// Reads `file` (or `heliograph.toml`, if it is there) and the environment.
+pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Config> {
+    let text = match file {
+        Some(f) => {
+            std::fs::read_to_string(f).with_context(|| format!("{} can't be read", f.display()))?
+        }
+        None => match std::fs::read_to_string(DEFAULT_FILE) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            other => other.with_context(|| format!("{DEFAULT_FILE} can't be read"))?,
+        },
+    };
+    let name = file.unwrap_or(Path::new(DEFAULT_FILE)).display().to_string();
+    let variables = std::env::vars().filter(|(k, _)| k.starts_with(ENV_PREFIX));
+    parse(&text, variables).with_context(|| name)
+}
+
+fn parse(text: &str, variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<Config> {
+    let mut table: Table = text.parse()?;
+    check_names(&table)?;
+    for (name, value) in variables {
+        overlay(&mut table, &name, value)?;
+    }
+    let config: Config = Value::Table(table).try_into()?;
+    config.validate()?;
+    Ok(config)
+}
+
+fn check_names(table: &Table) -> anyhow::Result<()> {
+    let mut sections: Vec<&str> = KEYS.iter().map(|(s, ..)| *s).collect();
+    sections.dedup();
+    sections.extend(["carriers", "routes"]);
+    for (section, value) in table {
+        known(section, &sections, "section")?;
+        let keys: Vec<&str> = match section.as_str() {
+            "carriers" => CARRIER_KEYS.to_vec(),
+            "routes" => ROUTE_KEYS.to_vec(),
+            s => KEYS.iter().filter(|(section, ..)| *section == s).map(|(_, k, _)| *k).collect(),
+        };
+        let tables: Vec<&Value> = value.as_array().map_or(vec![value], |a| a.iter().collect());
+        for key in tables.iter().filter_map(|v| v.as_table()).flat_map(Table::keys) {
+            known(key, &keys, &format!("key in [{section}]"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a name that nobody knows, and says which one was probably meant.
+fn known(name: &str, names: &[&str], what: &str) -> anyhow::Result<()> {
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let nearest = names.iter().min_by_key(|n| strsim::levenshtein(n, name)).copied().unwrap_or("");
+    bail!("there is no {what} called '{name}'; did you mean '{nearest}'?")
+}
+
+/// Puts `HELIOGRAPH_SECTION__KEY` over what the file says. Lists of tables can't be given this way.
+fn overlay(table: &mut Table, variable: &str, value: String) -> anyhow::Result<()> {
+    let path = variable.trim_start_matches(ENV_PREFIX).to_ascii_lowercase();
+    // Other programs' variables may begin with our name; ours have a section.
+    let Some((section, key)) = path.split_once("__") else { return Ok(()) };
+    let Some((_, _, kind)) = KEYS.iter().find(|(s, k, _)| *s == section && *k == key) else {
+        let all: Vec<String> = KEYS
+            .iter()
+            .map(|(s, k, _)| format!("{ENV_PREFIX}{}__{}", s.to_uppercase(), k.to_uppercase()))
+            .collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        return known(variable, &all, "environment variable");
+    };
+    let value = match kind {
+        Kind::Text => Value::String(value),
+        Kind::Number => Value::Integer(
+            value.parse().with_context(|| format!("{variable} must be a whole number"))?,
+        ),
+        Kind::Flag => Value::Boolean(
+            value.parse().with_context(|| format!("{variable} must be true or false"))?,
+        ),
+    };
+    let section = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+    if let Some(section) = section.as_table_mut() {
+        section.insert(key.to_owned(), value);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, variables: &[(&str, &str)]) -> Result<Config, String> {
+        let variables = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        parse(text, variables).map_err(|e| format!("{e:#}"))
+    }
+
+    #[test]
+    fn the_default_file_is_the_default() {
+        let text = std::fs::read_to_string("../../config.default.toml").unwrap();
+        let from_file = read(&text, &[]).unwrap();
+        assert_eq!(format!("{from_file:?}"), format!("{:?}", Config::default()));
+        for (section, key, _) in KEYS {
+            assert!(
+                text.contains(&format!("{key} = ")),
+                "{section}.{key} is not in config.default.toml"
+            );
+        }
+        for key in CARRIER_KEYS.iter().chain(ROUTE_KEYS) {
+            assert!(text.contains(&format!("# {key} = ")), "{key} is not in config.default.toml");
+        }
+    }
+
+    #[test]
+    fn the_environment_wins() {
+        let text = "[server]\nlisten = '127.0.0.1:1'\n[database]\nconnections = 3";
+        let vars = [
+            ("HELIOGRAPH_SERVER__LISTEN", "127.0.0.1:2"),
+            ("HELIOGRAPH_DATABASE__CONNECTIONS", "4"),
+        ];
+        let config = read(text, &vars).unwrap();
+        assert_eq!((config.server.listen.port(), config.database.connections), (2, 4));
+    }
+
+    #[test]
+    fn unknown_names_are_errors_that_help() {
+        for (text, vars, hint) in [
+            ("[sever]", [("A", "b")], "did you mean 'server'?"),
+            ("[server]\nlistn = '1'", [("A", "b")], "did you mean 'listen'?"),
+            ("[[carriers]]\nnam = 'a'", [("A", "b")], "did you mean 'name'?"),
+            ("", [("HELIOGRAPH_SERVER__LISTN", "1")], "did you mean 'HELIOGRAPH_SERVER__LISTEN'?"),
+            ("", [("HELIOGRAPH_DATABASE__CONNECTIONS", "many")], "must be a whole number"),
+            ("[rates]\ndefault = '1,5'", [("A", "b")], "is no amount"),
+            ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
+            ("[[routes]]\nprefix = '+44'\ncarriers = ['a']", [("A", "b")], "must be digits"),
+        ] {
+            let error = read(text, &vars).unwrap_err();
+            assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let text = "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'h'\npassword = 'hunter2'";
+        let config = read(text, &[]).unwrap();
+        assert!(!format!("{config:?}").contains("hunter2"));
+        assert_eq!(config.carriers[0].password.reveal().unwrap(), "hunter2");
+    }
+}

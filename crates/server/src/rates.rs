@@ -1,0 +1,40 @@
+//! Reads the rate table: prefix, price per part, currency.
+
+use anyhow::{Context, bail};
+use heliograph_domain::money::Amount;
+use heliograph_domain::rate::Rates;
+use serde::Deserialize;
+use std::path::Path;
+
+#[derive(Deserialize)]
+struct Line {
+    prefix: String,
+    price: String,
+    currency: String,
+}
+
+/// The table in `file`, if there is one; prices must be in `currency`.
+pub(crate) fn load(default: Amount, file: Option<&Path>, currency: &str) -> anyhow::Result<Rates> {
+    let Some(file) = file else { return Ok(Rates::new(default, Vec::new())) };
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .from_path(file)
+        .with_context(|| format!("rates.file {} can't be read", file.display()))?;
+    let mut by_prefix = Vec::new();
+    for (n, line) in (2..).zip(reader.deserialize()) {
+        let at = || format!("rates.file {} line {n}", file.display());
+        let Line { prefix, price, currency: c } = line.with_context(at)?;
+        if !prefix.bytes().all(|b| b.is_ascii_digit()) {
+            bail!("{}: the prefix '{prefix}' must be digits", at());
+        }
+        if c != currency {
+            bail!("{}: the currency is {c}, but accounts are kept in {currency}", at());
+        }
+        let price: Amount = price.parse().with_context(at)?;
+        if price < Amount::ZERO {
+            bail!("{}: a price can't be negative", at());
+        }
+        by_prefix.push((prefix, price));
+    }
+    Ok(Rates::new(default, by_prefix))
+}

@@ -1,0 +1,31 @@
+//! The real clock and the real source of ids, handed to everything below.
+
+use heliograph_domain::id::Ids;
+use heliograph_domain::time::{Clock, Timestamp};
+use std::time::{SystemTime, UNIX_EPOCH};
+use uuid::{Builder, Uuid};
+
+/// The machine's wall clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock that everyone else is handed")]
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// UUIDv7 from a fast generator seeded by the operating system: ids are names, not secrets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RandomIds;
+
+impl Ids for RandomIds {
+    fn next(&self, at: Timestamp) -> Uuid {
+        let mut random = [0; 10];
+        fastrand::fill(&mut random);
+        let millis = u64::try_from(at.millis()).unwrap_or(0);
+        Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    }
+}

@@ -1,0 +1,60 @@
+//! Accounts: opening them and putting money in.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use heliograph_domain::id::{AccountId, UserId};
+use heliograph_domain::money::Amount;
+use heliograph_store::accounts::{self, Account};
+use heliograph_store::ledger::{self, Entry, Kind};
+
+/// Opens an account for the person with this address; `None` when they have one.
+///
+/// # Errors
+/// What keeps the database away.
+pub async fn create(
+    cx: &Context,
+    email: &str,
+    currency: &str,
+    operator: bool,
+) -> Result<Option<AccountId>> {
+    let (user, now) = cx.next_id();
+    let mut tx = cx.db.write().await?;
+    let owner = (UserId(user), email);
+    let made = accounts::create(&mut tx, owner, currency, operator, now).await?;
+    if made.is_some() {
+        tx.commit().await?;
+    }
+    Ok(made)
+}
+
+/// All accounts, the oldest first.
+///
+/// # Errors
+/// What keeps the database away.
+pub async fn list(cx: &Context) -> Result<Vec<Account>> {
+    let mut conn = cx.db.read().await?;
+    Ok(accounts::all(&mut conn).await?)
+}
+
+/// The account of the person with this address.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn by_email(cx: &Context, email: &str) -> Result<Account> {
+    let mut conn = cx.db.read().await?;
+    accounts::by_email(&mut conn, email).await?.ok_or(Error::NotFound)
+}
+
+/// Puts money into an account by hand, or takes it out; the balance never falls below zero.
+///
+/// # Errors
+/// [`Error::InsufficientBalance`] when more would be taken than is available.
+pub async fn credit(cx: &Context, account: AccountId, amount: Amount, note: &str) -> Result<()> {
+    let (id, at) = cx.next_id();
+    let mut tx = cx.db.write().await?;
+    let entry = Entry { id, account, kind: Kind::Credit, amount, note, at };
+    if !ledger::add(&mut tx, &entry).await? {
+        return Err(Error::InsufficientBalance);
+    }
+    Ok(tx.commit().await?)
+}

@@ -1,0 +1,49 @@
+//! What every rule may use: the database, the clock, ids, and the operator's settings.
+
+use heliograph_domain::carrier::Routes;
+use heliograph_domain::id::{CarrierId, Ids, NodeId};
+use heliograph_domain::rate::Rates;
+use heliograph_domain::time::{Clock, Timestamp};
+use heliograph_store::Db;
+use std::sync::Arc;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+/// What the rules need from outside; cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    /// The database.
+    pub db: Db,
+    /// This node's clock.
+    pub clock: Arc<dyn Clock>,
+    /// Makes ids.
+    pub ids: Arc<dyn Ids>,
+    /// This node's number, with which it signs leases.
+    pub node: NodeId,
+    /// The operator's settings as they are now.
+    pub settings: watch::Receiver<Arc<Settings>>,
+}
+
+/// What the operator can change while the service runs: replaced as a whole.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Over whom live messages go.
+    pub routes: Routes,
+    /// What they cost.
+    pub rates: Rates,
+    /// Over whom test messages go.
+    pub simulated: CarrierId,
+}
+
+impl Context {
+    /// A fresh id and the instant that it carries.
+    pub fn next_id(&self) -> (Uuid, Timestamp) {
+        let now = self.db.now();
+        (self.ids.next(now), now)
+    }
+
+    /// The settings as they are now.
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.borrow().clone()
+    }
+}

@@ -1,0 +1,247 @@
+//! Dispatch: who may submit what, and what an outcome means for a message.
+
+use crate::context::Context;
+use crate::progress::Changes;
+use crate::writer::{Claim, Handed, Settlement, Then};
+use heliograph_domain::id::{CarrierId, NodeId};
+use heliograph_domain::lease::{LEASE, Leased};
+use heliograph_domain::message::{Event, Failure, FailureCode};
+use heliograph_domain::retry;
+use heliograph_domain::submission::Outcome;
+use heliograph_domain::time::Timestamp;
+use heliograph_store::{Conn, Result, carriers, parts, queue};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// Tries after which a carrier's temporary "no" is taken as final. With the waits of
+/// [`retry::submit_delay`] this is about a day; most messages expire before.
+const MOST_TRIES: u16 = 300;
+/// Retries after an answer that may mean anything.
+const AMBIGUOUS_RETRIES: u16 = 2;
+
+/// The place where a carrier's dispatcher takes in work: as much as it has room for.
+#[derive(Debug)]
+pub struct Desk {
+    room: Arc<Semaphore>,
+    inbox: mpsc::Sender<Vec<Handed>>,
+    /// False while older work waits in the table, or the carrier is away: new work queues behind it.
+    open: AtomicBool,
+    /// Whether the carrier is there at all.
+    bound: AtomicBool,
+    /// Rung when there is something to claim.
+    pub bell: Notify,
+}
+
+impl Desk {
+    /// A desk with room for `claim_ahead` messages, and where what is handed over arrives.
+    pub fn new(claim_ahead: usize) -> (Arc<Self>, mpsc::Receiver<Vec<Handed>>) {
+        // Each batch holds at least one place, so there are never more batches than places.
+        let (inbox, arrivals) = mpsc::channel(claim_ahead);
+        let desk = Self {
+            room: Arc::new(Semaphore::new(claim_ahead)),
+            inbox,
+            open: AtomicBool::new(false),
+            bound: AtomicBool::new(false),
+            bell: Notify::new(),
+        };
+        (Arc::new(desk), arrivals)
+    }
+
+    /// Places for as many messages as there is room for, at most `most`; `None` when there is none.
+    pub fn free_room(&self, most: usize) -> Option<OwnedSemaphorePermit> {
+        let n = self.room.available_permits().min(most);
+        let n = u32::try_from(n).ok().filter(|n| *n > 0)?;
+        self.room.clone().try_acquire_many_owned(n).ok()
+    }
+
+    /// How many places are free.
+    pub fn places(&self) -> usize {
+        self.room.available_permits()
+    }
+
+    /// Says whether the carrier is there. While it is not, nothing is handed over.
+    pub fn set_bound(&self, bound: bool) {
+        self.bound.store(bound, Ordering::Release);
+        if !bound {
+            self.open.store(false, Ordering::Release);
+        }
+        self.bell.notify_one();
+    }
+
+    /// Whether the carrier is there.
+    pub fn is_bound(&self) -> bool {
+        self.bound.load(Ordering::Acquire)
+    }
+}
+
+/// All desks of this node. A carrier without one is served by other nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Desks(Arc<RwLock<HashMap<CarrierId, Arc<Desk>>>>);
+
+impl Desks {
+    /// Sets up a carrier's desk, in place of an earlier one.
+    pub fn set(&self, carrier: CarrierId, desk: Arc<Desk>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(carrier, desk);
+    }
+
+    fn get(&self, carrier: CarrierId) -> Option<Arc<Desk>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&carrier).cloned()
+    }
+
+    /// A place for one new message, if nothing older waits.
+    pub(crate) fn room(&self, carrier: CarrierId) -> Option<OwnedSemaphorePermit> {
+        let desk = self.get(carrier)?;
+        if !desk.open.load(Ordering::Acquire) {
+            return None;
+        }
+        desk.room.clone().try_acquire_owned().ok()
+    }
+
+    /// Gives freshly committed, already leased messages to their dispatcher.
+    pub(crate) fn hand_over(&self, carrier: CarrierId, handed: Vec<Handed>) {
+        let sent = self.get(carrier).is_some_and(|d| d.inbox.try_send(handed).is_ok());
+        if !sent {
+            tracing::warn!(carrier = carrier.0, "a dispatcher ended; its leases run out");
+        }
+    }
+
+    /// A claim found less than it had room for: nothing older waits.
+    pub(crate) fn drained(&self, carrier: CarrierId) {
+        if let Some(desk) = self.get(carrier).filter(|d| d.is_bound()) {
+            desk.open.store(true, Ordering::Release);
+        }
+    }
+
+    /// Work was left in the table: it has to be claimed.
+    pub(crate) fn left(&self, carrier: CarrierId) {
+        if let Some(desk) = self.get(carrier) {
+            desk.open.store(false, Ordering::Release);
+            desk.bell.notify_one();
+        }
+    }
+}
+
+/// Leases work for a dispatcher. What has expired meanwhile is failed on the way, and what an
+/// earlier holder never gave back is marked as a possible duplicate.
+///
+/// # Errors
+/// As any write.
+pub async fn claim(
+    tx: &mut Conn,
+    node: NodeId,
+    claim: &Claim,
+    now: Timestamp,
+    changes: &mut Changes,
+) -> Result<Vec<Leased>> {
+    let limit = claim.room.num_permits();
+    let wanted = queue::Claim { node, carrier: claim.carrier, now, until: now.after(LEASE), limit };
+    let found = queue::claim(tx, &wanted).await?;
+    let (mut leased, expired): (Vec<Leased>, Vec<Leased>) =
+        found.into_iter().partition(|l| l.message.expires_at > now);
+    let leases: Vec<_> = expired.iter().map(|l| &l.lease).collect();
+    queue::settle(tx, &leases).await?;
+    for l in &expired {
+        let event = Event::SendFailed(Failure::plain(FailureCode::Expired));
+        changes.add((l.lease.account, l.lease.message), event);
+    }
+    for l in leased.iter().filter(|l| l.in_doubt) {
+        changes.add((l.lease.account, l.lease.message), Event::InDoubt);
+    }
+    add_parts_taken(tx, &mut leased).await?;
+    Ok(leased)
+}
+
+async fn add_parts_taken(tx: &mut Conn, leased: &mut [Leased]) -> Result<()> {
+    let several = leased.iter().filter(|l| l.message.parts > 1 && l.lease.attempt > 1);
+    let keys: Vec<_> = several.map(|l| (l.lease.account, l.lease.message)).collect();
+    for (_, message, part) in parts::of(tx, &keys).await? {
+        if let Some(l) = leased.iter_mut().find(|l| l.lease.message == message) {
+            l.parts_taken.push(part);
+        }
+    }
+    Ok(())
+}
+
+/// Publishes how much waits for each carrier, and for how long the oldest of it has been due.
+///
+/// # Errors
+/// As any read.
+pub async fn measure(cx: &Context) -> Result<()> {
+    let mut conn = cx.db.read().await?;
+    for (carrier, name) in carriers::all(&mut conn).await? {
+        let (depth, oldest) = queue::depth(&mut conn, carrier).await?;
+        let age = oldest.map_or(0.0, |due| cx.db.now().since(due).as_secs_f64());
+        metrics::gauge!("heliograph_queue_depth", "carrier" => name.clone()).set(depth as f64);
+        metrics::gauge!("heliograph_queue_oldest_due_seconds", "carrier" => name).set(age);
+    }
+    Ok(())
+}
+
+/// Gives each leased message its place.
+pub(crate) fn place(
+    leased: Vec<Leased>,
+    mut room: OwnedSemaphorePermit,
+    since: Instant,
+) -> Vec<Handed> {
+    leased
+        .into_iter()
+        .filter_map(|leased| Some(Handed { leased, since, room: room.split(1)? }))
+        .collect()
+}
+
+/// What the outcomes of a message's parts, as far as they were submitted, mean for the message.
+pub fn judge(leased: &Leased, outcomes: Vec<(u8, Outcome)>) -> Settlement {
+    let mut then = Then::Done;
+    let mut taken = Vec::new();
+    for (part, outcome) in outcomes {
+        match outcome {
+            Outcome::Accepted { smsc_id } => taken.push((part, smsc_id)),
+            other => then = worse(then, follow(leased, other)),
+        }
+    }
+    Settlement {
+        lease: leased.lease.clone(),
+        recipient: leased.message.recipient,
+        parts: leased.message.parts,
+        taken,
+        then,
+    }
+}
+
+fn follow(leased: &Leased, outcome: Outcome) -> Then {
+    let tries = leased.tries;
+    let later = |tried| Then::Retry { after: retry::submit_delay(u32::from(tries) + 1), tried };
+    let error = |status: u32| {
+        Then::Fail(Failure {
+            code: FailureCode::CarrierError,
+            carrier_code: Some(format!("0x{status:08X}")),
+        })
+    };
+    match outcome {
+        Outcome::Accepted { .. } => Then::Done,
+        Outcome::NotSent => Then::Retry { after: Duration::ZERO, tried: false },
+        Outcome::Throttled => Then::Retry { after: Duration::from_secs(1), tried: false },
+        Outcome::Temporary { .. } if tries < MOST_TRIES => later(true),
+        Outcome::Ambiguous { .. } if tries < AMBIGUOUS_RETRIES => later(true),
+        Outcome::Temporary { status } | Outcome::Ambiguous { status } => error(status),
+        Outcome::Refused(failure) => Then::Fail(failure),
+        // Once more, marked as a possible duplicate; a second lost response is the end.
+        Outcome::InDoubt if leased.doubts == 0 => Then::Doubt,
+        Outcome::InDoubt => Then::Fail(Failure::plain(FailureCode::CarrierError)),
+    }
+}
+
+/// Of what two parts ask for, that which leaves less hope.
+fn worse(a: Then, b: Then) -> Then {
+    let rank = |t: &Then| match t {
+        Then::Done => 0,
+        Then::Retry { tried: false, .. } => 1,
+        Then::Retry { tried: true, .. } => 2,
+        Then::Doubt => 3,
+        Then::Fail(_) => 4,
+    };
+    if rank(&b) > rank(&a) { b } else { a }
+}

@@ -1,0 +1,56 @@
+//! What a caller of a rule can be told.
+
+use heliograph_store as store;
+
+/// Why something was not done. Nothing was stored.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No key, or not a valid one.
+    #[error("the API key is missing, unknown or revoked")]
+    Unauthenticated,
+    /// The key may not do this.
+    #[error("the API key lacks the scope '{0}'")]
+    Scope(&'static str),
+    /// There is no such thing, or it is another account's.
+    #[error("there is no such thing")]
+    NotFound,
+    /// The balance does not cover it.
+    #[error("the balance does not cover this message")]
+    InsufficientBalance,
+    /// No carrier takes messages for this number.
+    #[error("no carrier takes messages for this number")]
+    DestinationNotAllowed,
+    /// The text needs more parts than allowed.
+    #[error("the text needs {parts} parts, {allowed} are allowed")]
+    TooManyParts {
+        /// As really split.
+        parts: u16,
+        /// By the request, or by the service's own limit.
+        allowed: u16,
+    },
+    /// The idempotency key stands for another request.
+    #[error("the idempotency key was used for another request")]
+    IdempotencyKeyReused,
+    /// A request with the same idempotency key is still under way.
+    #[error("a request with the same idempotency key is still under way")]
+    RequestInFlight,
+    /// Too much to do, or the database is away: later.
+    #[error("not now: {0}")]
+    Overloaded(String),
+    /// Our fault.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+/// A result of a rule.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl From<store::Error> for Error {
+    fn from(e: store::Error) -> Self {
+        match e {
+            store::Error::Unavailable(e) | store::Error::CommitLost(e) => Self::Overloaded(e),
+            store::Error::Conflict(_) => Self::RequestInFlight,
+            store::Error::Corrupt(e) | store::Error::Db(e) => Self::Internal(e),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Messages: sending one, and looking at one.
+
+use crate::api_keys::Caller;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::price;
+use crate::writer::{Accept, Accepted, Command, Writer};
+use heliograph_domain::account::Scope;
+use heliograph_domain::id::MessageId;
+use heliograph_domain::message::{Message, State};
+use heliograph_domain::originator::Originator;
+use heliograph_domain::phone::Recipient;
+use heliograph_store::idempotency::{self, Key};
+use heliograph_store::messages;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How long a message may take when its sender says nothing: 48 h.
+pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(172_800);
+
+/// A single message as a client asks for it.
+#[derive(Clone, Debug)]
+pub struct Send {
+    /// Who it is from.
+    pub originator: Originator,
+    /// Whom it is for.
+    pub recipient: Recipient,
+    /// What it says.
+    pub text: String,
+    /// The client's own name for it.
+    pub reference: Option<String>,
+    /// How long it may take.
+    pub validity: Duration,
+    /// Refuse rather than send more parts than this.
+    pub max_parts: Option<u16>,
+}
+
+/// An idempotency key with the SHA-256 of the request that it stands for.
+#[derive(Clone, Debug)]
+pub struct Once {
+    /// What the client wrote.
+    pub key: String,
+    /// SHA-256 of the body.
+    pub fingerprint: [u8; 32],
+}
+
+/// What [`send`] made.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// The message.
+    pub message: Arc<Message>,
+    /// It was made by an earlier request with the same idempotency key.
+    pub replayed: bool,
+}
+
+/// What a message would be: nothing is stored.
+///
+/// # Errors
+/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::Scope`].
+pub fn quote(cx: &Context, caller: &Caller, send: &Send) -> Result<price::Quote> {
+    caller.needs(Scope::Send)?;
+    price::quote(&cx.settings(), caller.mode, send.recipient, &send.text, send.max_parts)
+}
+
+/// Accepts a message: when this returns, it is durable and will be sent.
+///
+/// # Errors
+/// What speaks against it; then nothing was stored.
+pub async fn send(
+    cx: &Context,
+    writer: &Writer,
+    caller: &Caller,
+    send: Send,
+    once: Option<Once>,
+) -> Result<Sent> {
+    let quote = quote(cx, caller, &send)?;
+    let message = Arc::new(compose(cx, caller, send, quote));
+    let (reply, answer) = oneshot::channel();
+    let idempotency = once.map(|o| {
+        let route = idempotency::SEND_SMS;
+        (Key { account: caller.account, mode: caller.mode, route, key: o.key }, o.fingerprint)
+    });
+    let accept = Accept { message: message.clone(), idempotency, reply };
+    writer.try_send(Command::Accept(accept))?;
+    let verdict = answer.await.map_err(|_| Error::Overloaded("shutting down".to_owned()))??;
+    match verdict {
+        Accepted::Done => Ok(Sent { message, replayed: false }),
+        Accepted::Replayed(id) => {
+            let (message, _) = find(cx, caller, id).await?;
+            Ok(Sent { message: Arc::new(message), replayed: true })
+        }
+        Accepted::KeyReused => Err(Error::IdempotencyKeyReused),
+        Accepted::KeyInvalid => Err(Error::Unauthenticated),
+        Accepted::InsufficientBalance => Err(Error::InsufficientBalance),
+    }
+}
+
+fn compose(cx: &Context, caller: &Caller, send: Send, quote: price::Quote) -> Message {
+    let (id, now) = cx.next_id();
+    Message {
+        id: MessageId(id),
+        account: caller.account,
+        mode: caller.mode,
+        api_key: Some(caller.key),
+        campaign: None,
+        country: send.recipient.country(),
+        recipient: send.recipient,
+        originator: send.originator,
+        text: send.text,
+        reference: send.reference,
+        encoding: quote.encoding,
+        parts: quote.parts,
+        part_price: quote.part_price,
+        carrier: quote.carrier,
+        optout_list: None,
+        accepted_at: now,
+        scheduled_for: None,
+        expires_at: now.after(send.validity),
+    }
+}
+
+/// One of the caller's messages, and where it stands.
+///
+/// # Errors
+/// [`Error::NotFound`] also for what is another account's.
+pub async fn get(cx: &Context, caller: &Caller, id: MessageId) -> Result<(Message, State)> {
+    caller.needs(Scope::Read)?;
+    find(cx, caller, id).await
+}
+
+async fn find(cx: &Context, caller: &Caller, id: MessageId) -> Result<(Message, State)> {
+    let mut conn = cx.db.read().await?;
+    let found = messages::get(&mut conn, caller.account, caller.mode, id).await?;
+    found.ok_or(Error::NotFound)
+}

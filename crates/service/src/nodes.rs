@@ -1,0 +1,50 @@
+//! Nodes: who signs leases, and what a node does when it starts.
+
+use crate::context::Context;
+use heliograph_domain::carrier;
+use heliograph_domain::id::{CarrierId, NodeId};
+use heliograph_store::{Db, Result, carriers, nodes, queue};
+use uuid::Uuid;
+
+/// Takes up work under this identity: frees the leases of the node's former self.
+///
+/// # Errors
+/// As any write.
+pub async fn start(db: &Db, identity: Uuid) -> Result<NodeId> {
+    let mut tx = db.write().await?;
+    let node = nodes::number(&mut tx, identity, db.now()).await?;
+    let freed = queue::free(&mut tx, node).await?;
+    tx.commit().await?;
+    if freed > 0 {
+        tracing::warn!(
+            messages = freed,
+            "the last run of this node ended without giving its work back"
+        );
+    }
+    Ok(node)
+}
+
+/// The numbers of these carriers, in the same order, and that of the simulated one.
+///
+/// # Errors
+/// As any write.
+pub async fn carriers(db: &Db, names: &[String]) -> Result<(Vec<CarrierId>, CarrierId)> {
+    let mut tx = db.write().await?;
+    let mut numbers = Vec::with_capacity(names.len());
+    for name in names {
+        numbers.push(carriers::number(&mut tx, name).await?);
+    }
+    let simulated = carriers::number(&mut tx, carrier::SIMULATED).await?;
+    tx.commit().await?;
+    Ok((numbers, simulated))
+}
+
+/// By how many milliseconds the database's clock is ahead of this node's, measured now. An error
+/// means that the database does not answer.
+///
+/// # Errors
+/// As any read.
+pub async fn clock_offset(cx: &Context) -> Result<i64> {
+    cx.db.ping().await?;
+    cx.db.measure_offset().await
+}

@@ -1,0 +1,132 @@
+//! Accounts, the people who belong to them, and their balances.
+
+use crate::bulk::Bulk;
+use crate::db::{Conn, Row};
+use crate::error::Result;
+use heliograph_domain::id::{AccountId, UserId};
+use heliograph_domain::money::Amount;
+use heliograph_domain::time::Timestamp;
+
+/// An account as the command line lists it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Account {
+    /// Its number.
+    pub id: AccountId,
+    /// Its name: the address of the person who opened it, until they change it.
+    pub name: String,
+    /// ISO 4217.
+    pub currency: String,
+    /// What can be spent.
+    pub available: Amount,
+    /// What is set aside for messages on their way.
+    pub reserved: Amount,
+    /// When it was opened.
+    pub created_at: Timestamp,
+}
+
+const ROLE_OWNER: i16 = 0;
+
+/// Opens an account for a person, who becomes a user if they were none.
+///
+/// # Errors
+/// As any write.
+pub async fn create(
+    tx: &mut Conn,
+    owner: (UserId, &str),
+    currency: &str,
+    operator: bool,
+    at: Timestamp,
+) -> Result<Option<AccountId>> {
+    let (user, email) = owner;
+    let fresh = tx
+        .execute(
+            "INSERT INTO users (id, email, operator, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (email) DO NOTHING",
+            &[user.0.into(), email.into(), i16::from(operator).into(), at.into()],
+        )
+        .await?;
+    if fresh == 0 {
+        return Ok(None);
+    }
+    let id = tx
+        .query_one(
+            "INSERT INTO accounts (name, currency, created_at) VALUES ($1, $2, $3) RETURNING id",
+            &[email.into(), currency.into(), at.into()],
+            |r| Ok(AccountId(r.int(0)?)),
+        )
+        .await?;
+    let Some(account) = id else { return Ok(None) };
+    tx.execute(
+        "INSERT INTO memberships (account, member, role) VALUES ($1, $2, $3)",
+        &[account.0.into(), user.0.into(), ROLE_OWNER.into()],
+    )
+    .await?;
+    Ok(Some(account))
+}
+
+/// All accounts, the oldest first.
+///
+/// # Errors
+/// As any read.
+pub async fn all(conn: &mut Conn) -> Result<Vec<Account>> {
+    let sql =
+        "SELECT id, name, currency, available, reserved, created_at FROM accounts ORDER BY id";
+    conn.query(sql, &[], account).await
+}
+
+/// The account of the person with this address.
+///
+/// # Errors
+/// As any read.
+pub async fn by_email(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
+    let sql = "SELECT a.id, a.name, a.currency, a.available, a.reserved, a.created_at
+        FROM users u JOIN memberships m ON m.member = u.id JOIN accounts a ON a.id = m.account
+        WHERE u.email = $1 ORDER BY a.id LIMIT 1";
+    conn.query_one(sql, &[email.into()], account).await
+}
+
+fn account(r: &Row<'_>) -> Result<Account> {
+    Ok(Account {
+        id: AccountId(r.int(0)?),
+        name: r.text(1)?,
+        currency: r.text(2)?,
+        available: Amount(r.int(3)?),
+        reserved: Amount(r.int(4)?),
+        created_at: r.time(5)?,
+    })
+}
+
+const MOVE: Bulk = Bulk {
+    each: "UPDATE accounts SET available = available + $2, reserved = reserved + $3 WHERE id = $1",
+    all: "UPDATE accounts a SET available = a.available + v.available, reserved = a.reserved + v.reserved
+          FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (id, available, reserved) ORDER BY id) v
+          WHERE a.id = v.id",
+};
+
+/// Adds to `available` and to `reserved`, which the state machine found to be due. Give the accounts
+/// in the order of their numbers.
+///
+/// # Errors
+/// As any write; [`crate::Error::Db`] when a balance would fall below zero.
+pub async fn move_money(tx: &mut Conn, moves: &[(AccountId, Amount, Amount)]) -> Result<()> {
+    let rows = moves.iter().map(|(id, a, r)| [id.0.into(), a.0.into(), r.0.into()]);
+    tx.bulk_execute(&MOVE, &rows.collect()).await.map(drop)
+}
+
+const RESERVE: Bulk = Bulk {
+    each: "UPDATE accounts SET available = available - $2, reserved = reserved + $2
+           WHERE id = $1 AND available >= $2 RETURNING id",
+    all:
+        "UPDATE accounts a SET available = a.available - v.amount, reserved = a.reserved + v.amount
+          FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u (id, amount) ORDER BY id) v
+          WHERE a.id = v.id AND a.available >= v.amount RETURNING a.id",
+};
+
+/// Sets money aside, from each account all or nothing; gives back those that had enough. Give the
+/// accounts in the order of their numbers.
+///
+/// # Errors
+/// As any write.
+pub async fn reserve(tx: &mut Conn, wanted: &[(AccountId, Amount)]) -> Result<Vec<AccountId>> {
+    let rows = wanted.iter().map(|(id, amount)| [id.0.into(), amount.0.into()]);
+    tx.bulk_query(&RESERVE, &rows.collect(), |r| Ok(AccountId(r.int(0)?))).await
+}

@@ -1,0 +1,107 @@
+//! API keys: only their hashes, and who may do what with them.
+
+use crate::bulk::Bulk;
+use crate::db::{Conn, Row, Value};
+use crate::error::{Error, Result};
+use heliograph_domain::account::{Mode, Scopes};
+use heliograph_domain::id::{AccountId, ApiKeyId};
+use heliograph_domain::secret::KeyHash;
+use heliograph_domain::time::Timestamp;
+
+/// A key as it is stored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApiKey {
+    /// Its id.
+    pub id: ApiKeyId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// What it sees.
+    pub mode: Mode,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// What its owner calls it.
+    pub name: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// Stores a new key.
+///
+/// # Errors
+/// As any write.
+pub async fn insert(tx: &mut Conn, key: &ApiKey, hash: &KeyHash) -> Result<()> {
+    let sql = "INSERT INTO api_keys (id, account, mode, scopes, name, hash, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let params = [
+        key.id.0.into(),
+        key.account.0.into(),
+        key.mode.code().into(),
+        key.scopes.bits().into(),
+        key.name.as_str().into(),
+        Value::Bytes(hash),
+        key.created_at.into(),
+    ];
+    tx.execute(sql, &params).await.map(drop)
+}
+
+/// The key with this hash, revoked or not, and its account's currency.
+///
+/// # Errors
+/// As any read.
+pub async fn by_hash(conn: &mut Conn, hash: &KeyHash) -> Result<Option<(ApiKey, String)>> {
+    let sql =
+        "SELECT k.id, k.account, k.mode, k.scopes, k.name, k.created_at, k.revoked_at, a.currency
+        FROM api_keys k JOIN accounts a ON a.id = k.account WHERE k.hash = $1";
+    conn.query_one(sql, &[Value::Bytes(hash)], |r| Ok((key(r)?, r.text(7)?))).await
+}
+
+/// The keys of an account, the oldest first.
+///
+/// # Errors
+/// As any read.
+pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<ApiKey>> {
+    let sql = "SELECT id, account, mode, scopes, name, created_at, revoked_at FROM api_keys
+        WHERE account = $1 ORDER BY id";
+    conn.query(sql, &[account.0.into()], key).await
+}
+
+/// Revokes a key from `at` on; false when there is no such key, or it was revoked before.
+///
+/// # Errors
+/// As any write.
+pub async fn revoke(tx: &mut Conn, id: ApiKeyId, at: Timestamp) -> Result<bool> {
+    let sql = "UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
+    Ok(tx.execute(sql, &[id.0.into(), at.into()]).await? == 1)
+}
+
+const VALID: Bulk = Bulk {
+    each: "SELECT id, scopes FROM api_keys WHERE id = $1 AND revoked_at IS NULL",
+    all: "SELECT k.id, k.scopes FROM unnest($1::uuid[]) AS v (id) JOIN api_keys k ON k.id = v.id
+          WHERE k.revoked_at IS NULL",
+};
+
+/// Those of these keys that are valid now, with what they may do.
+///
+/// # Errors
+/// As any read.
+pub async fn valid(conn: &mut Conn, ids: &[ApiKeyId]) -> Result<Vec<(ApiKeyId, Scopes)>> {
+    let rows = ids.iter().map(|id| [id.0.into()]);
+    conn.bulk_query(&VALID, &rows.collect(), |r| {
+        Ok((ApiKeyId(r.uuid(0)?), Scopes::from_bits(r.small(1)?)))
+    })
+    .await
+}
+
+fn key(r: &Row<'_>) -> Result<ApiKey> {
+    Ok(ApiKey {
+        id: ApiKeyId(r.uuid(0)?),
+        account: AccountId(r.int(1)?),
+        mode: Mode::from_code(r.small(2)?).ok_or_else(|| Error::corrupt("unknown mode"))?,
+        scopes: Scopes::from_bits(r.small(3)?),
+        name: r.text(4)?,
+        created_at: r.time(5)?,
+        revoked_at: r.opt_time(6)?,
+    })
+}

@@ -1,0 +1,359 @@
+//! Opens either engine and speaks to both through one thin handle.
+//!
+//! A statement is written once, with `$1` placeholders. Values go in as [`Value`] and rows come out
+//! through [`Row`], so no driver's type leaves the `db*` files.
+
+use crate::bulk::{Bulk, Rows};
+use crate::db_postgres::{PgConn, Postgres};
+use crate::db_sqlite::{Sqlite, SqliteConn};
+use crate::error::{Error, Result};
+use heliograph_domain::time::{Clock, Timestamp};
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use uuid::Uuid;
+
+/// How to open a database.
+#[derive(Clone)]
+pub struct Options {
+    /// `sqlite:PATH` or `postgres://…`.
+    pub url: String,
+    /// Connections to PostgreSQL, at most; SQLite has one for writing and a few for reading.
+    pub connections: usize,
+    /// This node's clock. The database's own is read as an offset from it.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// An open database, cheap to clone.
+#[derive(Clone)]
+pub struct Db {
+    engine: Engine,
+    clock: Arc<dyn Clock>,
+    offset: Arc<AtomicI64>,
+}
+
+#[derive(Clone)]
+enum Engine {
+    Sqlite(Arc<Sqlite>),
+    Postgres(Postgres),
+}
+
+impl Db {
+    /// Opens the database that `options.url` names, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when it can't be reached, [`Error::Db`] when the URL names no engine
+    /// or a migration fails.
+    pub async fn open(options: Options) -> Result<Self> {
+        let engine = if let Some(path) = options.url.strip_prefix("sqlite:") {
+            Engine::Sqlite(Arc::new(Sqlite::open(PathBuf::from(path))?))
+        } else if options.url.starts_with("postgres://") || options.url.starts_with("postgresql://")
+        {
+            Engine::Postgres(Postgres::open(&options.url, options.connections).await?)
+        } else {
+            return Err(Error::Db(
+                "database.url must begin with sqlite: or postgres://".to_owned(),
+            ));
+        };
+        let db = Self { engine, clock: options.clock, offset: Arc::default() };
+        db.measure_offset().await?;
+        Ok(db)
+    }
+
+    /// The present instant by the database's clock: what leases and due times are compared with.
+    pub fn now(&self) -> Timestamp {
+        Timestamp(self.clock.now().millis().saturating_add(self.offset.load(Relaxed)))
+    }
+
+    /// Measures by how many milliseconds the database's clock is ahead of this node's, and uses it
+    /// from now on. SQLite has no clock of its own: zero.
+    ///
+    /// # Errors
+    /// As any read.
+    pub async fn measure_offset(&self) -> Result<i64> {
+        let Engine::Postgres(pg) = &self.engine else { return Ok(0) };
+        let mut conn = pg.connect().await?;
+        let before = self.clock.now().millis();
+        let there = conn
+            .query("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[], &mut |r| {
+                r.int(0)
+            })
+            .await?;
+        let here = before.midpoint(self.clock.now().millis());
+        let offset = there.first().copied().unwrap_or(here) - here;
+        self.offset.store(offset, Relaxed);
+        Ok(offset)
+    }
+
+    /// Asks the database anything: whether it answers.
+    ///
+    /// # Errors
+    /// As any read.
+    pub async fn ping(&self) -> Result<()> {
+        let found = self.read().await?.query_one("SELECT 1", &[], |_| Ok(())).await?;
+        found.ok_or_else(|| Error::Unavailable("no answer".to_owned()))
+    }
+
+    /// Begins a transaction that writes. On SQLite there is one at a time.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn write(&self) -> Result<Tx> {
+        let conn = match &self.engine {
+            Engine::Sqlite(s) => Conn::Sqlite(s.begin().await?),
+            Engine::Postgres(p) => Conn::Postgres(p.begin().await?),
+        };
+        Ok(Tx(conn))
+    }
+
+    /// A connection for reading. Each statement sees what was committed before it began.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn read(&self) -> Result<Conn> {
+        match &self.engine {
+            Engine::Sqlite(s) => Ok(Conn::Sqlite(s.reader().await?)),
+            Engine::Postgres(p) => Ok(Conn::Postgres(p.connect().await?)),
+        }
+    }
+
+    /// Whether several nodes can share this database.
+    pub const fn is_shared(&self) -> bool {
+        matches!(self.engine, Engine::Postgres(_))
+    }
+}
+
+/// A connection: runs statements.
+pub enum Conn {
+    /// SQLite, in this process.
+    #[doc(hidden)]
+    Sqlite(SqliteConn),
+    /// PostgreSQL, over a socket.
+    #[doc(hidden)]
+    Postgres(PgConn),
+}
+
+/// A transaction. Dropping it without [`Tx::commit`] undoes it.
+pub struct Tx(Conn);
+
+impl Tx {
+    /// Makes everything durable and visible.
+    ///
+    /// # Errors
+    /// [`Error::CommitLost`] when the connection broke before the answer; otherwise nothing happened.
+    pub async fn commit(self) -> Result<()> {
+        match self.0 {
+            Conn::Sqlite(c) => c.commit(),
+            Conn::Postgres(c) => c.commit().await,
+        }
+    }
+}
+
+impl Deref for Tx {
+    type Target = Conn;
+    fn deref(&self) -> &Conn {
+        &self.0
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.0
+    }
+}
+
+impl Conn {
+    /// Runs a statement; how many rows it changed.
+    pub(crate) async fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64> {
+        match self {
+            Self::Sqlite(c) => c.execute(sql, params),
+            Self::Postgres(c) => c.execute(sql, params).await,
+        }
+    }
+
+    /// Runs a statement and reads its rows.
+    pub(crate) async fn query<T>(
+        &mut self,
+        sql: &'static str,
+        params: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        match self {
+            Self::Sqlite(c) => c.query(sql, params, &mut read),
+            Self::Postgres(c) => c.query(sql, params, &mut read).await,
+        }
+    }
+
+    /// Runs a statement that gives at most one row.
+    pub(crate) async fn query_one<T>(
+        &mut self,
+        sql: &'static str,
+        params: &[Value<'_>],
+        read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.query(sql, params, read).await?.into_iter().next())
+    }
+
+    /// Runs a bulk statement for all `rows`; how many rows it changed.
+    pub(crate) async fn bulk_execute<const N: usize>(
+        &mut self,
+        bulk: &Bulk,
+        rows: &Rows<'_, N>,
+    ) -> Result<u64> {
+        match self {
+            _ if rows.is_empty() => Ok(0),
+            Self::Sqlite(c) => c.bulk_execute(bulk.each, rows),
+            Self::Postgres(c) => c.bulk_execute(bulk.all, rows).await,
+        }
+    }
+
+    /// Runs a bulk statement for all `rows` and reads what it gives back, in any order.
+    pub(crate) async fn bulk_query<T, const N: usize>(
+        &mut self,
+        bulk: &Bulk,
+        rows: &Rows<'_, N>,
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        match self {
+            _ if rows.is_empty() => Ok(Vec::new()),
+            Self::Sqlite(c) => c.bulk_query(bulk.each, rows, &mut read),
+            Self::Postgres(c) => c.bulk_query(bulk.all, rows, &mut read).await,
+        }
+    }
+
+    /// Picks the text of a statement that must differ between the engines.
+    pub(crate) const fn pick(&self, sqlite: &'static str, postgres: &'static str) -> &'static str {
+        match self {
+            Self::Sqlite(_) => sqlite,
+            Self::Postgres(_) => postgres,
+        }
+    }
+}
+
+/// A value on its way into a statement. Integers fit themselves to the column's width.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    Null,
+    Int(i64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+    Uuid(Uuid),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(v: i64) -> Self {
+        Self::Int(v)
+    }
+}
+
+impl From<i32> for Value<'_> {
+    fn from(v: i32) -> Self {
+        Self::Int(v.into())
+    }
+}
+
+impl From<i16> for Value<'_> {
+    fn from(v: i16) -> Self {
+        Self::Int(v.into())
+    }
+}
+
+impl From<u16> for Value<'_> {
+    fn from(v: u16) -> Self {
+        Self::Int(v.into())
+    }
+}
+
+impl From<Timestamp> for Value<'_> {
+    fn from(v: Timestamp) -> Self {
+        Self::Int(v.millis())
+    }
+}
+
+impl From<Uuid> for Value<'_> {
+    fn from(v: Uuid) -> Self {
+        Self::Uuid(v)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(v: &'a str) -> Self {
+        Self::Text(v)
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(v: Option<T>) -> Self {
+        v.map_or(Value::Null, Into::into)
+    }
+}
+
+/// One row of an answer. Columns are counted from 0.
+pub(crate) enum Row<'r> {
+    Sqlite(&'r rusqlite::Row<'r>),
+    Postgres(&'r tokio_postgres::Row),
+}
+
+impl Row<'_> {
+    pub(crate) fn int(&self, i: usize) -> Result<i64> {
+        self.opt_int(i)?.ok_or_else(|| Error::corrupt(format_args!("column {i} is null")))
+    }
+
+    pub(crate) fn opt_int(&self, i: usize) -> Result<Option<i64>> {
+        match self {
+            Self::Sqlite(r) => crate::db_sqlite::opt_int(r, i),
+            Self::Postgres(r) => crate::db_postgres::opt_int(r, i),
+        }
+    }
+
+    /// An integer that must fit a narrower type.
+    pub(crate) fn small<T: TryFrom<i64>>(&self, i: usize) -> Result<T> {
+        narrow(self.int(i)?, i)
+    }
+
+    pub(crate) fn opt_small<T: TryFrom<i64>>(&self, i: usize) -> Result<Option<T>> {
+        self.opt_int(i)?.map(|v| narrow(v, i)).transpose()
+    }
+
+    pub(crate) fn time(&self, i: usize) -> Result<Timestamp> {
+        self.int(i).map(Timestamp)
+    }
+
+    pub(crate) fn opt_time(&self, i: usize) -> Result<Option<Timestamp>> {
+        Ok(self.opt_int(i)?.map(Timestamp))
+    }
+
+    pub(crate) fn text(&self, i: usize) -> Result<String> {
+        self.opt_text(i)?.ok_or_else(|| Error::corrupt(format_args!("column {i} is null")))
+    }
+
+    pub(crate) fn opt_text(&self, i: usize) -> Result<Option<String>> {
+        match self {
+            Self::Sqlite(r) => crate::db_sqlite::opt_text(r, i),
+            Self::Postgres(r) => crate::db_postgres::opt_text(r, i),
+        }
+    }
+
+    pub(crate) fn uuid(&self, i: usize) -> Result<Uuid> {
+        self.opt_uuid(i)?.ok_or_else(|| Error::corrupt(format_args!("column {i} is null")))
+    }
+
+    pub(crate) fn opt_uuid(&self, i: usize) -> Result<Option<Uuid>> {
+        match self {
+            Self::Sqlite(r) => crate::db_sqlite::opt_uuid(r, i),
+            Self::Postgres(r) => crate::db_postgres::opt_uuid(r, i),
+        }
+    }
+
+    pub(crate) fn bytes(&self, i: usize) -> Result<Vec<u8>> {
+        match self {
+            Self::Sqlite(r) => crate::db_sqlite::bytes(r, i),
+            Self::Postgres(r) => crate::db_postgres::bytes(r, i),
+        }
+    }
+}
+
+fn narrow<T: TryFrom<i64>>(v: i64, i: usize) -> Result<T> {
+    T::try_from(v).map_err(|_| Error::corrupt(format_args!("{v} in column {i} is out of range")))
+}

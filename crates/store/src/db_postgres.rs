@@ -1,0 +1,263 @@
+//! The PostgreSQL engine: a pool of connections, statements prepared once for each.
+
+use crate::bulk::Rows;
+use crate::db::{Row, Value};
+use crate::error::{Error, Result};
+use crate::migrations;
+use deadpool_postgres::{
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
+};
+use std::error::Error as _;
+use std::fmt::Write;
+use std::str::FromStr;
+use std::time::Duration;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{NoTls, Statement};
+use uuid::Uuid;
+
+/// What each connection is told once.
+///
+/// The plans are generic and may not read whole tables: a plan made while a table was small would
+/// otherwise be kept while it grows by millions of rows, until the next analyze.
+const SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = '30s'; SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '60s'; SET plan_cache_mode = force_generic_plan;
+    SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;";
+
+/// A pool of connections.
+#[derive(Clone)]
+pub(crate) struct Postgres(Pool);
+
+impl Postgres {
+    pub(crate) async fn open(url: &str, connections: usize) -> Result<Self> {
+        let mut config = tokio_postgres::Config::from_str(url)
+            .map_err(|e| Error::Db(format!("database.url can't be read: {}", words(&e))))?;
+        config.connect_timeout(Duration::from_secs(5)).application_name("heliograph");
+        let manager = Manager::from_config(
+            config,
+            NoTls,
+            ManagerConfig { recycling_method: RecyclingMethod::Fast },
+        );
+        let session = Hook::async_fn(|client: &mut ClientWrapper, _| {
+            Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
+        });
+        let pool = Pool::builder(manager)
+            .max_size(connections.max(2))
+            .runtime(deadpool_postgres::Runtime::Tokio1)
+            .timeouts(Timeouts::wait_millis(10_000))
+            .post_create(session)
+            .build()
+            .map_err(|e| Error::Db(e.to_string()))?;
+        let mut first = pool.get().await.map_err(lost)?;
+        let version =
+            first.query_one("SELECT current_setting('server_version_num')::int", &[]).await;
+        let version: i32 = version.and_then(|r| r.try_get(0)).map_err(|e| failed(&e))?;
+        if version < 150_000 {
+            return Err(Error::Db(format!(
+                "PostgreSQL {} is too old: 15 or newer is needed",
+                version / 10_000
+            )));
+        }
+        migrations::postgres(&mut first).await?;
+        Ok(Self(pool))
+    }
+
+    pub(crate) async fn connect(&self) -> Result<PgConn> {
+        Ok(PgConn { client: Some(self.0.get().await.map_err(lost)?), open: false })
+    }
+
+    pub(crate) async fn begin(&self) -> Result<PgConn> {
+        let mut conn = self.connect().await?;
+        conn.open = true;
+        conn.batch("BEGIN").await?;
+        Ok(conn)
+    }
+}
+
+/// A connection on loan.
+pub struct PgConn {
+    /// `None` only while being dropped.
+    client: Option<Object>,
+    /// Whether a transaction still waits for its end.
+    open: bool,
+}
+
+impl Drop for PgConn {
+    /// A transaction that nobody ended dies with its connection, which the server rolls back.
+    fn drop(&mut self) {
+        if self.open
+            && let Some(client) = self.client.take()
+        {
+            drop(Object::take(client));
+        }
+    }
+}
+
+impl PgConn {
+    fn client(&self) -> Result<&Object> {
+        self.client.as_ref().ok_or_else(|| Error::Unavailable("no connection".to_owned()))
+    }
+
+    async fn batch(&self, sql: &str) -> Result<()> {
+        self.client()?.batch_execute(sql).await.map_err(|e| failed(&e))
+    }
+
+    pub(crate) async fn commit(mut self) -> Result<()> {
+        let done = self.client()?.batch_execute("COMMIT").await;
+        self.open = done.is_err();
+        done.map_err(|e| match failed(&e) {
+            Error::Unavailable(e) => Error::CommitLost(e),
+            other => other,
+        })
+    }
+
+    async fn prepare(&self, sql: &str) -> Result<Statement> {
+        self.client()?.prepare_cached(sql).await.map_err(|e| failed(&e))
+    }
+
+    pub(crate) async fn execute(&mut self, sql: &str, params: &[Value<'_>]) -> Result<u64> {
+        let statement = self.prepare(sql).await?;
+        let params: Vec<&(dyn ToSql + Sync)> =
+            params.iter().map(|p| p as &(dyn ToSql + Sync)).collect();
+        self.client()?.execute(&statement, &params).await.map_err(|e| failed(&e))
+    }
+
+    pub(crate) async fn query<T>(
+        &mut self,
+        sql: &str,
+        params: &[Value<'_>],
+        read: &mut impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let statement = self.prepare(sql).await?;
+        let params: Vec<&(dyn ToSql + Sync)> =
+            params.iter().map(|p| p as &(dyn ToSql + Sync)).collect();
+        let rows = self.client()?.query(&statement, &params).await.map_err(|e| failed(&e))?;
+        rows.iter().map(|r| read(&Row::Postgres(r))).collect()
+    }
+
+    pub(crate) async fn bulk_execute<const N: usize>(
+        &mut self,
+        sql: &str,
+        rows: &Rows<'_, N>,
+    ) -> Result<u64> {
+        let statement = self.prepare(sql).await?;
+        let columns = columns(rows);
+        let params: Vec<&(dyn ToSql + Sync)> =
+            columns.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
+        self.client()?.execute(&statement, &params).await.map_err(|e| failed(&e))
+    }
+
+    pub(crate) async fn bulk_query<T, const N: usize>(
+        &mut self,
+        sql: &str,
+        rows: &Rows<'_, N>,
+        read: &mut impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let statement = self.prepare(sql).await?;
+        let columns = columns(rows);
+        let params: Vec<&(dyn ToSql + Sync)> =
+            columns.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
+        let rows = self.client()?.query(&statement, &params).await.map_err(|e| failed(&e))?;
+        rows.iter().map(|r| read(&Row::Postgres(r))).collect()
+    }
+}
+
+/// Turns rows into one array per column, as UNNEST takes them.
+fn columns<'r, 'v, const N: usize>(rows: &'r Rows<'v, N>) -> Vec<Vec<&'r Value<'v>>> {
+    let mut columns: Vec<Vec<&Value<'_>>> = Vec::with_capacity(N);
+    columns.resize_with(N, || Vec::with_capacity(rows.iter().len()));
+    for row in rows.iter() {
+        for (column, value) in columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+    }
+    columns
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut tokio_postgres::types::private::BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match (self, ty) {
+            (Self::Null, _) => Ok(IsNull::Yes),
+            (Self::Int(v), &Type::INT2) => i16::try_from(*v)?.to_sql(ty, out),
+            (Self::Int(v), &Type::INT4) => i32::try_from(*v)?.to_sql(ty, out),
+            (Self::Int(v), _) => v.to_sql(ty, out),
+            (Self::Text(v), _) => v.to_sql(ty, out),
+            (Self::Bytes(v), _) => v.to_sql(ty, out),
+            (Self::Uuid(v), _) => v.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        [Type::INT2, Type::INT4, Type::INT8, Type::TEXT, Type::BYTEA, Type::UUID].contains(ty)
+    }
+
+    to_sql_checked!();
+}
+
+pub(crate) fn opt_int(row: &tokio_postgres::Row, i: usize) -> Result<Option<i64>> {
+    let bad = || Error::corrupt(format_args!("there is no column {i}"));
+    let value = match *row.columns().get(i).ok_or_else(bad)?.type_() {
+        Type::INT2 => row.try_get::<_, Option<i16>>(i).map(|v| v.map(i64::from)),
+        Type::INT4 => row.try_get::<_, Option<i32>>(i).map(|v| v.map(i64::from)),
+        _ => row.try_get(i),
+    };
+    value.map_err(|e| failed(&e))
+}
+
+pub(crate) fn opt_text(row: &tokio_postgres::Row, i: usize) -> Result<Option<String>> {
+    row.try_get(i).map_err(|e| failed(&e))
+}
+
+pub(crate) fn bytes(row: &tokio_postgres::Row, i: usize) -> Result<Vec<u8>> {
+    row.try_get(i).map_err(|e| failed(&e))
+}
+
+pub(crate) fn opt_uuid(row: &tokio_postgres::Row, i: usize) -> Result<Option<Uuid>> {
+    row.try_get(i).map_err(|e| failed(&e))
+}
+
+fn lost(e: deadpool_postgres::PoolError) -> Error {
+    match e {
+        deadpool_postgres::PoolError::Backend(e) => Error::Unavailable(words(&e)),
+        other => Error::Unavailable(other.to_string()),
+    }
+}
+
+/// The whole chain of an error, since tokio-postgres says only "db error" itself.
+pub(crate) fn words(e: &tokio_postgres::Error) -> String {
+    let mut text = e.to_string();
+    let mut cause = e.source();
+    while let Some(c) = cause {
+        let _ = write!(text, ": {c}");
+        cause = c.source();
+    }
+    text
+}
+
+/// Sorts PostgreSQL's errors by what can be done.
+fn failed(e: &tokio_postgres::Error) -> Error {
+    let Some(code) = e.code() else { return Error::Unavailable(words(e)) };
+    if [
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::LOCK_NOT_AVAILABLE,
+    ]
+    .contains(code)
+    {
+        return Error::Conflict(words(e));
+    }
+    // Classes: 08 connection, 53 insufficient resources (disk, memory, connections), 57 operator
+    // intervention (shutdown, time-out), 58 system error; 25006 is a standby that only reads.
+    match code.code() {
+        "25006" => Error::Unavailable(words(e)),
+        c if ["08", "53", "57", "58"].iter().any(|class| c.starts_with(class)) => {
+            Error::Unavailable(words(e))
+        }
+        c if c.starts_with("XX") => Error::Corrupt(words(e)),
+        _ => Error::Db(words(e)),
+    }
+}

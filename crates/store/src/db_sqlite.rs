@@ -1,0 +1,356 @@
+//! The SQLite engine: one connection that writes, a few that read, one thread that checkpoints.
+
+use crate::bulk::Rows;
+use crate::db::{Row, Value};
+use crate::error::{Error, Result};
+use crate::migrations;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
+
+const READERS: usize = 4;
+/// Statements that one connection keeps prepared; there are fewer hot ones than this.
+const STATEMENTS: usize = 64;
+/// How often what was committed moves from the log into the database file.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// Pages in the log (256 MB) above which writers wait once while it starts anew.
+const LOG_LIMIT: i64 = 65_536;
+
+/// An open SQLite file.
+pub(crate) struct Sqlite {
+    writer: Arc<tokio::sync::Mutex<Connection>>,
+    readers: Arc<Readers>,
+    dirty: Arc<AtomicBool>,
+    /// Dropping the sender ends the checkpointing thread.
+    checkpoints: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+/// Connections that only read.
+pub struct Readers {
+    idle: Mutex<Vec<Connection>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Sqlite {
+    pub(crate) fn open(path: PathBuf) -> Result<Self> {
+        // 3.51.3 repaired a race that could corrupt the database when the log restarted.
+        if rusqlite::version_number() < 3_051_003 {
+            return Err(Error::Db(format!(
+                "SQLite {} is too old: 3.51.3 or newer is needed",
+                rusqlite::version()
+            )));
+        }
+        refuse_network_file_system(&path)?;
+        let mut writer =
+            connect(&path, OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        writer
+            .execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -32768;")
+            .map_err(failed)?;
+        migrations::sqlite(&mut writer)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let idle = (0..READERS)
+            .map(|_| {
+                let reader = connect(&path, flags)?;
+                reader
+                    .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -4096;")
+                    .map_err(failed)?;
+                Ok(reader)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let dirty = Arc::new(AtomicBool::new(true));
+        let (stop, stopped) = mpsc::channel();
+        let thread = {
+            let (conn, dirty) = (connect(&path, flags)?, dirty.clone());
+            std::thread::Builder::new()
+                .name("checkpoint".to_owned())
+                .spawn(move || checkpoint(&conn, &dirty, &stopped))
+                .map_err(|e| Error::Unavailable(format!("no thread for checkpoints: {e}")))?
+        };
+        Ok(Self {
+            writer: Arc::new(tokio::sync::Mutex::new(writer)),
+            readers: Arc::new(Readers {
+                idle: Mutex::new(idle),
+                permits: Arc::new(Semaphore::new(READERS)),
+            }),
+            dirty,
+            checkpoints: Some((stop, thread)),
+        })
+    }
+
+    pub(crate) async fn begin(&self) -> Result<SqliteConn> {
+        let conn = self.writer.clone().lock_owned().await;
+        // A caller that went away in the middle of a commit leaves a transaction that failed.
+        if !conn.is_autocommit() {
+            conn.execute_batch("ROLLBACK").map_err(failed)?;
+        }
+        run(&conn, "BEGIN IMMEDIATE")?;
+        Ok(SqliteConn::Write { conn, dirty: self.dirty.clone(), open: true })
+    }
+
+    pub(crate) async fn reader(&self) -> Result<SqliteConn> {
+        let gone = || Error::Unavailable("the readers are gone".to_owned());
+        let permit = self.readers.permits.clone().acquire_owned().await.map_err(|_| gone())?;
+        let conn = lock(&self.readers.idle).pop().ok_or_else(gone)?;
+        Ok(SqliteConn::Read { conn: Some(conn), home: self.readers.clone(), _permit: permit })
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.checkpoints.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock<T>(m: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|e| Error::Unavailable(format!("{}: {e}", path.display())))?;
+    conn.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
+    conn.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
+    )
+    .map_err(failed)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(conn)
+}
+
+/// SQLite's locks and its shared memory do not work over a network: two nodes would corrupt the file.
+fn refuse_network_file_system(path: &Path) -> Result<()> {
+    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (Ok(dir), Ok(mounts)) = (dir.canonicalize(), std::fs::read_to_string("/proc/self/mounts"))
+    else {
+        return Ok(()); // not Linux, or no such folder: opening will say
+    };
+    let longest = mounts
+        .lines()
+        .filter_map(|l| {
+            let mut words = l.split(' ').skip(1);
+            Some((words.next()?, words.next()?))
+        })
+        .filter(|(at, _)| dir.starts_with(at))
+        .max_by_key(|(at, _)| at.len());
+    match longest {
+        Some((at, kind)) if ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"].contains(&kind) => {
+            Err(Error::Db(format!(
+                "{} is on a network file system ({kind} at {at}), where SQLite can't lock: use a local disk, or PostgreSQL",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn checkpoint(conn: &Connection, dirty: &AtomicBool, stopped: &mpsc::Receiver<()>) {
+    loop {
+        let last = stopped.recv_timeout(CHECKPOINT_EVERY) != Err(RecvTimeoutError::Timeout);
+        if dirty.swap(false, Ordering::Relaxed) {
+            let pages = |mode: &str| conn.query_row(mode, [], |r| r.get::<_, i64>(1));
+            let logged = pages("PRAGMA wal_checkpoint(PASSIVE)");
+            if logged.as_ref().is_ok_and(|n| *n > LOG_LIMIT)
+                && let Err(e) = pages("PRAGMA wal_checkpoint(RESTART)")
+            {
+                tracing::warn!(error = %e, "the write-ahead log could not start anew");
+            }
+            if let Err(e) = logged {
+                tracing::warn!(error = %e, "checkpoint failed");
+                dirty.store(true, Ordering::Relaxed);
+            }
+        }
+        if last {
+            return;
+        }
+    }
+}
+
+/// A connection on loan.
+pub enum SqliteConn {
+    /// The one that writes, inside a transaction.
+    Write {
+        /// Held until the transaction ends.
+        conn: OwnedMutexGuard<Connection>,
+        /// Tells the checkpointing thread that there is something to do.
+        dirty: Arc<AtomicBool>,
+        /// Whether the transaction still waits for its end.
+        open: bool,
+    },
+    /// One of those that read; goes home when dropped.
+    Read {
+        /// `None` only while being dropped.
+        conn: Option<Connection>,
+        /// Where it goes back to.
+        home: Arc<Readers>,
+        /// Lets the next reader in.
+        _permit: OwnedSemaphorePermit,
+    },
+}
+
+impl Drop for SqliteConn {
+    fn drop(&mut self) {
+        match self {
+            Self::Write { conn, open: true, .. } => {
+                let _ = conn.execute_batch("ROLLBACK");
+            }
+            Self::Write { .. } => {}
+            Self::Read { conn, home, .. } => lock(&home.idle).extend(conn.take()),
+        }
+    }
+}
+
+impl SqliteConn {
+    fn conn(&self) -> Result<&Connection> {
+        match self {
+            Self::Write { conn, .. } => Ok(conn),
+            Self::Read { conn, .. } => {
+                conn.as_ref().ok_or_else(|| Error::Unavailable("no reader".to_owned()))
+            }
+        }
+    }
+
+    pub(crate) fn commit(mut self) -> Result<()> {
+        run(self.conn()?, "COMMIT")?;
+        if let Self::Write { dirty, open, .. } = &mut self {
+            *open = false;
+            dirty.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn execute(&mut self, sql: &str, params: &[Value<'_>]) -> Result<u64> {
+        let mut statement = prepare(self.conn()?, sql)?;
+        execute(&mut statement, params)
+    }
+
+    pub(crate) fn query<T>(
+        &mut self,
+        sql: &str,
+        params: &[Value<'_>],
+        read: &mut impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = prepare(self.conn()?, sql)?;
+        let mut found = Vec::new();
+        query(&mut statement, params, read, &mut found)?;
+        Ok(found)
+    }
+
+    pub(crate) fn bulk_execute<const N: usize>(
+        &mut self,
+        sql: &str,
+        rows: &Rows<'_, N>,
+    ) -> Result<u64> {
+        let mut statement = prepare(self.conn()?, sql)?;
+        rows.iter().map(|row| execute(&mut statement, row)).sum()
+    }
+
+    pub(crate) fn bulk_query<T, const N: usize>(
+        &mut self,
+        sql: &str,
+        rows: &Rows<'_, N>,
+        read: &mut impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = prepare(self.conn()?, sql)?;
+        let mut found = Vec::new();
+        for row in rows.iter() {
+            query(&mut statement, row, read, &mut found)?;
+        }
+        Ok(found)
+    }
+}
+
+/// SQLite would number `$2, $1` by first appearance; `?2, ?1` it takes at their word.
+fn prepare<'c>(conn: &'c Connection, sql: &str) -> Result<CachedStatement<'c>> {
+    conn.prepare_cached(&sql.replace('$', "?")).map_err(failed)
+}
+
+fn run(conn: &Connection, sql: &str) -> Result<()> {
+    let mut statement = prepare(conn, sql)?;
+    statement.raw_execute().map_err(failed).map(drop)
+}
+
+fn bind(statement: &mut CachedStatement<'_>, params: &[Value<'_>]) -> Result<()> {
+    for (i, p) in params.iter().enumerate() {
+        statement.raw_bind_parameter(i + 1, p).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn execute(statement: &mut CachedStatement<'_>, params: &[Value<'_>]) -> Result<u64> {
+    bind(statement, params)?;
+    statement.raw_execute().map(|n| n as u64).map_err(failed)
+}
+
+fn query<T>(
+    statement: &mut CachedStatement<'_>,
+    params: &[Value<'_>],
+    read: &mut impl FnMut(&Row<'_>) -> Result<T>,
+    found: &mut Vec<T>,
+) -> Result<()> {
+    bind(statement, params)?;
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next().map_err(failed)? {
+        found.push(read(&Row::Sqlite(row))?);
+    }
+    Ok(())
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(v) => ValueRef::Integer(*v),
+            Self::Text(v) => ValueRef::Text(v.as_bytes()),
+            Self::Bytes(v) => ValueRef::Blob(v),
+            Self::Uuid(v) => ValueRef::Blob(v.as_bytes()),
+        }))
+    }
+}
+
+pub(crate) fn opt_int(row: &rusqlite::Row<'_>, i: usize) -> Result<Option<i64>> {
+    row.get(i).map_err(failed)
+}
+
+pub(crate) fn opt_text(row: &rusqlite::Row<'_>, i: usize) -> Result<Option<String>> {
+    row.get(i).map_err(failed)
+}
+
+pub(crate) fn bytes(row: &rusqlite::Row<'_>, i: usize) -> Result<Vec<u8>> {
+    row.get(i).map_err(failed)
+}
+
+pub(crate) fn opt_uuid(row: &rusqlite::Row<'_>, i: usize) -> Result<Option<Uuid>> {
+    let Some(blob) = row.get_ref(i).and_then(|v| Ok(v.as_blob_or_null()?)).map_err(failed)? else {
+        return Ok(None);
+    };
+    Uuid::from_slice(blob).map(Some).map_err(Error::corrupt)
+}
+
+/// Sorts SQLite's errors by what can be done: no room, no access and a lock held too long pass by
+/// themselves or by the operator's hand.
+pub(crate) fn failed(e: rusqlite::Error) -> Error {
+    match e.sqlite_error_code() {
+        Some(
+            ErrorCode::DiskFull
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen
+            | ErrorCode::ReadOnly
+            | ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed
+            | ErrorCode::OutOfMemory,
+        ) => Error::Unavailable(e.to_string()),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::Corrupt(e.to_string()),
+        _ => Error::Db(e.to_string()),
+    }
+}

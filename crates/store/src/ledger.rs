@@ -1,0 +1,56 @@
+//! The ledger: every change of a balance that is not a message. Rows are never changed.
+
+use crate::db::Conn;
+use crate::error::Result;
+use heliograph_domain::id::AccountId;
+use heliograph_domain::money::Amount;
+use heliograph_domain::time::Timestamp;
+use uuid::Uuid;
+
+/// Why a balance changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Money was put in by hand.
+    Credit = 0,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    /// Its id.
+    pub id: Uuid,
+    /// Whose balance.
+    pub account: AccountId,
+    /// Why.
+    pub kind: Kind,
+    /// By how much; negative takes away.
+    pub amount: Amount,
+    /// In the operator's words.
+    pub note: &'a str,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Writes a row and changes the balance with it; false when there is no such account, or its balance
+/// would fall below zero.
+///
+/// # Errors
+/// As any write.
+pub async fn add(tx: &mut Conn, entry: &Entry<'_>) -> Result<bool> {
+    let sql =
+        "UPDATE accounts SET available = available + $2 WHERE id = $1 AND available + $2 >= 0";
+    if tx.execute(sql, &[entry.account.0.into(), entry.amount.0.into()]).await? == 0 {
+        return Ok(false);
+    }
+    let sql = "INSERT INTO ledger (account, id, kind, amount, note, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
+    let params = [
+        entry.account.0.into(),
+        entry.id.into(),
+        (entry.kind as i16).into(),
+        entry.amount.0.into(),
+        entry.note.into(),
+        entry.at.into(),
+    ];
+    tx.execute(sql, &params).await?;
+    Ok(true)
+}

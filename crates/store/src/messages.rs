@@ -1,0 +1,217 @@
+//! Messages: what was accepted, and where each stands.
+
+use crate::bulk::Bulk;
+use crate::db::{Conn, Row, Value};
+use crate::error::{Error, Result};
+use heliograph_domain::account::Mode;
+use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, MessageId};
+use heliograph_domain::message::{Failure, FailureCode, Message, State, Status};
+use heliograph_domain::money::Amount;
+use heliograph_domain::originator::Originator;
+use heliograph_domain::phone::{CountryCode, Recipient};
+use heliograph_domain::text::Encoding;
+
+const IN_DOUBT: i64 = 1;
+const POSSIBLE_DUPLICATE: i64 = 2;
+const LATE_RECEIPT: i64 = 4;
+
+const INSERT: Bulk = Bulk {
+    each: "INSERT INTO messages (account, id, mode, api_key, campaign, recipient, country, originator, text,
+             reference, encoding, parts, part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at,
+             reserved, status, parts_accepted, parts_delivered, captured, flags)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, 0, 0, 0, 0, 0)",
+    all: "INSERT INTO messages (account, id, mode, api_key, campaign, recipient, country, originator, text,
+             reference, encoding, parts, part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at,
+             reserved, status, parts_accepted, parts_delivered, captured, flags)
+          SELECT *, 0, 0, 0, 0, 0 FROM unnest($1::bigint[], $2::uuid[], $3::smallint[], $4::uuid[], $5::uuid[],
+             $6::bigint[], $7::text[], $8::text[], $9::text[], $10::text[], $11::smallint[], $12::smallint[],
+             $13::bigint[], $14::smallint[], $15::uuid[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[])",
+};
+
+/// Stores messages as they were accepted: QUEUED, their price reserved.
+///
+/// # Errors
+/// As any write.
+pub async fn insert(tx: &mut Conn, messages: &[&Message]) -> Result<()> {
+    let rows = messages.iter().map(|m| {
+        [
+            m.account.0.into(),
+            m.id.0.into(),
+            m.mode.code().into(),
+            m.api_key.map(|k| k.0).into(),
+            m.campaign.into(),
+            number(m.recipient),
+            m.country.as_ref().map(CountryCode::as_str).into(),
+            m.originator.as_str().into(),
+            m.text.as_str().into(),
+            m.reference.as_deref().into(),
+            m.encoding.code().into(),
+            m.parts.into(),
+            m.part_price.0.into(),
+            m.carrier.0.into(),
+            m.optout_list.into(),
+            m.accepted_at.into(),
+            m.scheduled_for.into(),
+            m.expires_at.into(),
+            m.price().0.into(),
+        ]
+    });
+    tx.bulk_execute(&INSERT, &rows.collect()).await.map(drop)
+}
+
+pub(crate) fn number(r: Recipient) -> Value<'static> {
+    Value::Int(i64::try_from(r.0).unwrap_or(i64::MAX))
+}
+
+const STATE: Bulk = Bulk {
+    each: "SELECT account, id, status, parts, parts_accepted, parts_delivered, part_price, reserved, captured,
+             failure, carrier_code, sent_at, done_at, flags
+           FROM messages WHERE account = $1 AND id = $2",
+    // Locked in the order of their ids, so that two nodes never wait for each other.
+    all: "SELECT m.account, m.id, m.status, m.parts, m.parts_accepted, m.parts_delivered, m.part_price, m.reserved,
+             m.captured, m.failure, m.carrier_code, m.sent_at, m.done_at, m.flags
+          FROM unnest($1::bigint[], $2::uuid[]) AS v (account, id)
+          JOIN messages m ON m.account = v.account AND m.id = v.id
+          ORDER BY m.id FOR UPDATE OF m",
+};
+
+/// The states of these messages, locked until the transaction ends; in any order, without those
+/// that do not exist.
+///
+/// # Errors
+/// As any read.
+pub async fn lock_states(
+    tx: &mut Conn,
+    keys: &[(AccountId, MessageId)],
+) -> Result<Vec<(AccountId, MessageId, State)>> {
+    let rows = keys.iter().map(|(account, id)| [account.0.into(), id.0.into()]);
+    tx.bulk_query(&STATE, &rows.collect(), |r| {
+        Ok((AccountId(r.int(0)?), MessageId(r.uuid(1)?), state(r, 2)?))
+    })
+    .await
+}
+
+/// Reads the twelve columns of a state from column `at` on.
+fn state(r: &Row<'_>, at: usize) -> Result<State> {
+    let flags = r.int(at + 11)?;
+    let failure = match r.opt_small(at + 7)? {
+        None => None,
+        Some(code) => Some(Failure {
+            code: FailureCode::from_code(code).ok_or_else(|| Error::corrupt("unknown failure"))?,
+            carrier_code: r.opt_text(at + 8)?,
+        }),
+    };
+    Ok(State {
+        status: Status::from_code(r.small(at)?).ok_or_else(|| Error::corrupt("unknown status"))?,
+        parts: r.small(at + 1)?,
+        parts_accepted: r.small(at + 2)?,
+        parts_delivered: r.small(at + 3)?,
+        part_price: Amount(r.int(at + 4)?),
+        reserved: Amount(r.int(at + 5)?),
+        captured: Amount(r.int(at + 6)?),
+        failure,
+        sent_at: r.opt_time(at + 9)?,
+        done_at: r.opt_time(at + 10)?,
+        in_doubt: flags & IN_DOUBT != 0,
+        possible_duplicate: flags & POSSIBLE_DUPLICATE != 0,
+        late_receipt: flags & LATE_RECEIPT != 0,
+    })
+}
+
+const SAVE: Bulk = Bulk {
+    each: "UPDATE messages SET status = $3, parts_accepted = $4, parts_delivered = $5, reserved = $6, captured = $7,
+             failure = $8, carrier_code = $9, sent_at = $10, done_at = $11, flags = $12
+           WHERE account = $1 AND id = $2",
+    all: "UPDATE messages m SET status = v.status, parts_accepted = v.parts_accepted,
+             parts_delivered = v.parts_delivered, reserved = v.reserved, captured = v.captured, failure = v.failure,
+             carrier_code = v.carrier_code, sent_at = v.sent_at, done_at = v.done_at, flags = v.flags
+          FROM unnest($1::bigint[], $2::uuid[], $3::smallint[], $4::smallint[], $5::smallint[], $6::bigint[],
+             $7::bigint[], $8::smallint[], $9::text[], $10::bigint[], $11::bigint[], $12::smallint[])
+             AS v (account, id, status, parts_accepted, parts_delivered, reserved, captured, failure, carrier_code,
+                   sent_at, done_at, flags)
+          WHERE m.account = v.account AND m.id = v.id",
+};
+
+/// Writes states that [`lock_states`] read and the state machine changed.
+///
+/// # Errors
+/// As any write.
+pub async fn save_states(tx: &mut Conn, states: &[(AccountId, MessageId, &State)]) -> Result<()> {
+    let rows = states.iter().map(|(account, id, s)| {
+        [
+            account.0.into(),
+            id.0.into(),
+            s.status.code().into(),
+            s.parts_accepted.into(),
+            s.parts_delivered.into(),
+            s.reserved.0.into(),
+            s.captured.0.into(),
+            s.failure.as_ref().map(|f| f.code.code()).into(),
+            s.failure.as_ref().and_then(|f| f.carrier_code.as_deref()).into(),
+            s.sent_at.into(),
+            s.done_at.into(),
+            flags(s).into(),
+        ]
+    });
+    tx.bulk_execute(&SAVE, &rows.collect()).await.map(drop)
+}
+
+fn flags(s: &State) -> i64 {
+    let bit = |on, bit| if on { bit } else { 0 };
+    bit(s.in_doubt, IN_DOUBT)
+        | bit(s.possible_duplicate, POSSIBLE_DUPLICATE)
+        | bit(s.late_receipt, LATE_RECEIPT)
+}
+
+/// One message of an account in one mode.
+///
+/// # Errors
+/// As any read.
+pub async fn get(
+    conn: &mut Conn,
+    account: AccountId,
+    mode: Mode,
+    id: MessageId,
+) -> Result<Option<(Message, State)>> {
+    let sql = "SELECT id, account, mode, api_key, campaign, recipient, country, originator, text, reference,
+            encoding, parts, part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at,
+            status, parts, parts_accepted, parts_delivered, part_price, reserved, captured, failure, carrier_code,
+            sent_at, done_at, flags
+        FROM messages WHERE account = $1 AND id = $2 AND mode = $3";
+    let params = [account.0.into(), id.0.into(), mode.code().into()];
+    conn.query_one(sql, &params, |r| Ok((message(r, 0)?, state(r, 18)?))).await
+}
+
+/// Whether a message exists: how a commit whose answer was lost is judged.
+///
+/// # Errors
+/// As any read.
+pub async fn exists(conn: &mut Conn, account: AccountId, id: MessageId) -> Result<bool> {
+    let sql = "SELECT 1 FROM messages WHERE account = $1 AND id = $2";
+    Ok(conn.query_one(sql, &[account.0.into(), id.0.into()], |_| Ok(())).await?.is_some())
+}
+
+/// Reads the eighteen columns of a message from column `at` on.
+pub(crate) fn message(r: &Row<'_>, at: usize) -> Result<Message> {
+    Ok(Message {
+        id: MessageId(r.uuid(at)?),
+        account: AccountId(r.int(at + 1)?),
+        mode: Mode::from_code(r.small(at + 2)?).ok_or_else(|| Error::corrupt("unknown mode"))?,
+        api_key: r.opt_uuid(at + 3)?.map(ApiKeyId),
+        campaign: r.opt_uuid(at + 4)?,
+        recipient: Recipient(r.small(at + 5)?),
+        country: r.opt_text(at + 6)?.as_deref().and_then(CountryCode::parse),
+        originator: Originator::from_stored(r.text(at + 7)?),
+        text: r.text(at + 8)?,
+        reference: r.opt_text(at + 9)?,
+        encoding: Encoding::from_code(r.small(at + 10)?)
+            .ok_or_else(|| Error::corrupt("unknown encoding"))?,
+        parts: r.small(at + 11)?,
+        part_price: Amount(r.int(at + 12)?),
+        carrier: CarrierId(r.small(at + 13)?),
+        optout_list: r.opt_uuid(at + 14)?,
+        accepted_at: r.time(at + 15)?,
+        scheduled_for: r.opt_time(at + 16)?,
+        expires_at: r.time(at + 17)?,
+    })
+}

@@ -1,0 +1,19 @@
+//! The small numbers by which nodes sign their leases.
+
+use crate::db::Conn;
+use crate::error::{Error, Result};
+use heliograph_domain::id::NodeId;
+use heliograph_domain::time::Timestamp;
+use uuid::Uuid;
+
+/// The number of the node with this identity, given to it now if it is new.
+///
+/// # Errors
+/// As any write.
+pub async fn number(tx: &mut Conn, identity: Uuid, at: Timestamp) -> Result<NodeId> {
+    let sql = "INSERT INTO nodes (identity, started_at) VALUES ($1, $2)
+        ON CONFLICT (identity) DO UPDATE SET started_at = excluded.started_at RETURNING id";
+    let found =
+        tx.query_one(sql, &[identity.into(), at.into()], |r| Ok(NodeId(r.small(0)?))).await?;
+    found.ok_or_else(|| Error::corrupt("a node just named is gone"))
+}

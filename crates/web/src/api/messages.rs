@@ -1,0 +1,240 @@
+//! `POST /v1/send/sms` and `GET /v1/messages/{id}`.
+
+use crate::app::App;
+use crate::auth;
+use crate::body::{self, Fields};
+use crate::error::{Fault, Problem};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use heliograph_domain::id::MessageId;
+use heliograph_domain::message::{Failure, Message, State as MessageState, Status};
+use heliograph_domain::money::Amount;
+use heliograph_domain::secret;
+use heliograph_service::api_keys::Caller;
+use heliograph_service::error::Error;
+use heliograph_service::messages::{self, DEFAULT_VALIDITY, Once, Send};
+use heliograph_service::price::Quote;
+use serde::Serialize;
+use std::time::Duration;
+
+const BODY_LIMIT: usize = 1 << 20;
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const REFERENCE_LIMIT: usize = 255;
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/send/sms", post(send)).route("/messages/{id}", get(show))
+}
+
+async fn send(State(app): State<App>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
+    let caller = auth::writer(&app, &headers).await?;
+    let bytes = body::read(&headers, body, BODY_LIMIT).await?;
+    let (request, dry_run) = parse(&bytes)?;
+    if dry_run {
+        let quote = messages::quote(&app.context, &caller, &request)?;
+        return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
+    }
+    let once = idempotency_key(&headers, &bytes)?;
+    let sent = messages::send(&app.context, &app.writer, &caller, request, once).await;
+    if let Err(Error::Unauthenticated) = sent {
+        app.keyring.forget(caller.key);
+    }
+    let sent = sent?;
+    let state = MessageState::accepted(sent.message.parts, sent.message.part_price);
+    let mut response = json(StatusCode::CREATED, &View::new(&sent.message, &state, &caller));
+    let headers = response.headers_mut();
+    if let Ok(address) = HeaderValue::from_str(&format!("/v1/messages/{}", sent.message.id)) {
+        headers.insert(header::LOCATION, address);
+    }
+    if sent.replayed {
+        headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+async fn show(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let caller = auth::reader(&app, &headers).await?;
+    let id: MessageId = id.parse().map_err(|_| Problem::not_found())?;
+    let (message, state) = messages::get(&app.context, &caller, id).await?;
+    Ok(json(StatusCode::OK, &View::new(&message, &state, &caller)))
+}
+
+fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
+    let mut fields = Fields::parse(json)?;
+    let originator = fields.required("originator", "invalid_originator");
+    let recipient = fields.required("recipient", "invalid_number");
+    let text = fields.required_text("text").map(std::borrow::Cow::into_owned);
+    if text.as_deref() == Some("") {
+        fields.fault("text", "required", "The text must hold at least one character.");
+    }
+    let reference = fields.text("reference").map(std::borrow::Cow::into_owned);
+    if reference.as_ref().is_some_and(|r| r.chars().count() > REFERENCE_LIMIT) {
+        let detail = format!("This must be at most {REFERENCE_LIMIT} characters.");
+        fields.fault("reference", "too_long", detail);
+    }
+    let validity = fields.number("validitySeconds", 60, 259_200);
+    let max_parts = fields.number("maxParts", 1, 255).and_then(|n| u16::try_from(n).ok());
+    let dry_run = fields.flag("dryRun");
+    refuse_what_is_to_come(&mut fields);
+    fields.end()?;
+    // Without a fault, all three are there.
+    let (Some(originator), Some(recipient), Some(text)) = (originator, recipient, text) else {
+        return Err(Problem::invalid("A required field is missing.", Vec::new()));
+    };
+    let validity = validity.and_then(|s| u64::try_from(s).ok());
+    let validity = validity.map_or(DEFAULT_VALIDITY, Duration::from_secs);
+    Ok((Send { originator, recipient, text, reference, validity, max_parts }, dry_run))
+}
+
+/// What this version can't do is refused, never passed over in silence.
+fn refuse_what_is_to_come(fields: &mut Fields<'_>) {
+    for (field, detail) in [
+        ("shortenUrl", "Short links are not available yet: leave this out, or say false."),
+        ("blockOptout", "Opt-out lists are not available yet: leave this out, or say false."),
+    ] {
+        if fields.flag(field) {
+            fields.fault(field, "not_available", detail);
+        }
+    }
+    for field in ["schedule", "scheduleTimezone"] {
+        if fields.is_said(field) {
+            let detail = "Scheduled sending is not available yet: leave this out to send at once.";
+            fields.fault(field, "not_available", detail);
+        }
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Problem> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let key = value.to_str().ok().filter(|k| (1..=255).contains(&k.len()));
+    match key.filter(|_| values.next().is_none()) {
+        Some(key) => Ok(Some(Once { key: key.to_owned(), fingerprint: secret::fingerprint(body) })),
+        None => {
+            let fault = Fault {
+                pointer: "header:Idempotency-Key".to_owned(),
+                code: "invalid_idempotency_key",
+                detail: "This must be one value of 1 to 255 visible ASCII characters.".to_owned(),
+            };
+            Err(Problem::invalid("The Idempotency-Key can't be used.", vec![fault]))
+        }
+    }
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    let json = serde_json::to_vec(body).unwrap_or_default();
+    let kind = HeaderValue::from_static("application/json");
+    (status, [(header::CONTENT_TYPE, kind)], json).into_response()
+}
+
+/// A message as the API shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct View<'a> {
+    id: String,
+    recipient: String,
+    status: &'static str,
+    originator: &'a str,
+    reference: Option<&'a str>,
+    text: &'a str,
+    mode: &'static str,
+    encoding: &'static str,
+    parts: u16,
+    parts_accepted: u16,
+    parts_delivered: u16,
+    price: String,
+    currency: &'a str,
+    created_at: String,
+    expires_at: String,
+    sent_at: Option<String>,
+    done_at: Option<String>,
+    failure: Option<FailureView<'a>>,
+    in_doubt: bool,
+    possible_duplicate: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FailureView<'a> {
+    code: &'static str,
+    permanent: bool,
+    detail: &'static str,
+    carrier_code: Option<&'a str>,
+}
+
+impl<'a> View<'a> {
+    fn new(m: &'a Message, s: &'a MessageState, caller: &'a Caller) -> Self {
+        Self {
+            id: m.id.to_string(),
+            recipient: m.recipient.to_string(),
+            status: s.status.name(),
+            originator: m.originator.as_str(),
+            reference: m.reference.as_deref(),
+            text: &m.text,
+            mode: m.mode.name(),
+            encoding: m.encoding.name(),
+            parts: m.parts,
+            parts_accepted: s.parts_accepted,
+            parts_delivered: s.parts_delivered,
+            price: price(m, s).to_string(),
+            currency: &caller.currency,
+            created_at: m.accepted_at.to_string(),
+            expires_at: m.expires_at.to_string(),
+            sent_at: s.sent_at.map(|t| t.to_string()),
+            done_at: s.done_at.map(|t| t.to_string()),
+            failure: s.failure.as_ref().map(failure),
+            in_doubt: s.in_doubt,
+            possible_duplicate: s.possible_duplicate,
+        }
+    }
+}
+
+/// What the message costs; once it can cost no more, what it did cost.
+fn price(m: &Message, s: &MessageState) -> Amount {
+    match s.status {
+        Status::Failed | Status::Cancelled => s.captured,
+        Status::Queued | Status::Sent | Status::Delivered => m.price(),
+    }
+}
+
+fn failure(f: &Failure) -> FailureView<'_> {
+    FailureView {
+        code: f.code.name(),
+        permanent: f.code.permanent(),
+        detail: f.code.detail(),
+        carrier_code: f.carrier_code.as_deref(),
+    }
+}
+
+/// What a message would be.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct QuoteView<'a> {
+    dry_run: bool,
+    recipient: String,
+    originator: &'a str,
+    encoding: &'static str,
+    parts: u16,
+    price: String,
+    currency: &'a str,
+}
+
+fn quoted<'a>(send: &'a Send, quote: Quote, caller: &'a Caller) -> QuoteView<'a> {
+    QuoteView {
+        dry_run: true,
+        recipient: send.recipient.to_string(),
+        originator: send.originator.as_str(),
+        encoding: quote.encoding.name(),
+        parts: quote.parts,
+        price: (quote.part_price * quote.parts).to_string(),
+        currency: &caller.currency,
+    }
+}

@@ -1,0 +1,5 @@
+//! The REST API under `/v1`.
+
+mod messages;
+
+pub(crate) use messages::routes;

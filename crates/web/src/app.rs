@@ -1,0 +1,25 @@
+//! What every handler may use.
+
+use axum::http::HeaderName;
+use heliograph_service::api_keys::Keyring;
+use heliograph_service::context::Context;
+use heliograph_service::writer::Writer;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What the handlers need; cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    /// For the rules.
+    pub context: Context,
+    /// The way to the database's writer.
+    pub writer: Writer,
+    /// Recognises API keys.
+    pub keyring: Keyring,
+    /// True once the node shuts down: no new request is taken.
+    pub draining: watch::Receiver<bool>,
+    /// Renders the metrics page, in Prometheus' text form.
+    pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+}

@@ -1,0 +1,302 @@
+//! Reads a JSON object field by field, and gathers everything that is wrong with it.
+
+use crate::error::{Fault, Problem};
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, header};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// Takes in a whole body of JSON, of at most `limit` bytes.
+pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Problem> {
+    if !is_json(headers) {
+        return Err(Problem::unsupported_media_type());
+    }
+    axum::body::to_bytes(body, limit).await.map_err(|e| {
+        // The limit's error is wrapped; every other one means that the client went away.
+        let mut source: Option<&dyn std::error::Error> = Some(&e);
+        while let Some(s) = source {
+            if s.to_string().contains("length limit") {
+                return Problem::too_large(limit);
+            }
+            source = s.source();
+        }
+        Problem::invalid("The body ended before it was complete.", Vec::new())
+    })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()) else {
+        return false;
+    };
+    let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
+    let parameters = parameters.trim().to_ascii_lowercase();
+    kind.trim().eq_ignore_ascii_case("application/json")
+        && ["", "charset=utf-8", "charset=\"utf-8\""].contains(&parameters.as_str())
+}
+
+/// The fields of a JSON object that nobody has taken yet, and the faults found so far.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    fields: Vec<(Cow<'a, str>, Any<'a>)>,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Fields<'a> {
+    /// Parses the body of a request.
+    pub(crate) fn parse(json: &'a [u8]) -> Result<Self, Problem> {
+        let found: Object<'a> = serde_json::from_slice(json).map_err(|e| {
+            let what = match e.classify() {
+                serde_json::error::Category::Data => "The body is not a JSON object",
+                _ => "The body is not valid JSON",
+            };
+            Problem::invalid(format!("{what}: {e}."), Vec::new())
+        })?;
+        let mut fields = Self { fields: found.fields, faults: Vec::new() };
+        for name in found.doubled {
+            fields.fault(&name, "duplicate_field", "This field stands there twice.");
+        }
+        Ok(fields)
+    }
+
+    /// Notes that `field` is wrong.
+    pub(crate) fn fault(&mut self, field: &str, code: &'static str, detail: impl Into<String>) {
+        let pointer = format!("#/{}", field.replace('~', "~0").replace('/', "~1"));
+        self.faults.push(Fault { pointer, code, detail: detail.into() });
+    }
+
+    /// Takes a field; `null` means absent.
+    fn take(&mut self, field: &str) -> Option<Any<'a>> {
+        let at = self.fields.iter().position(|(name, _)| name == field)?;
+        let (_, value) = self.fields.swap_remove(at);
+        (value != Any::Null).then_some(value)
+    }
+
+    fn wrong_type(&mut self, field: &str, wanted: &str, found: &Any<'_>) {
+        self.fault(field, "wrong_type", format!("This must be {wanted}, not {}.", found.name()));
+    }
+
+    /// A text that may be left out.
+    pub(crate) fn text(&mut self, field: &str) -> Option<Cow<'a, str>> {
+        match self.take(field)? {
+            Any::Text(t) if t.contains('\0') => {
+                self.fault(field, "invalid_character", "This must not hold the character NUL.");
+                None
+            }
+            Any::Text(t) => Some(t),
+            other => {
+                self.wrong_type(field, "a string", &other);
+                None
+            }
+        }
+    }
+
+    /// A text that must be there.
+    pub(crate) fn required_text(&mut self, field: &str) -> Option<Cow<'a, str>> {
+        if !self.fields.iter().any(|(name, value)| name == field && *value != Any::Null) {
+            self.take(field);
+            self.fault(field, "required", "This field is required.");
+            return None;
+        }
+        self.text(field)
+    }
+
+    /// A text that must be there and be read as `T`.
+    pub(crate) fn required<T: FromStr<Err: fmt::Display>>(
+        &mut self,
+        field: &str,
+        code: &'static str,
+    ) -> Option<T> {
+        let text = self.required_text(field)?;
+        text.parse().map_err(|e: T::Err| self.fault(field, code, sentence(&e.to_string()))).ok()
+    }
+
+    /// Yes or no; left out is no.
+    pub(crate) fn flag(&mut self, field: &str) -> bool {
+        match self.take(field) {
+            None => false,
+            Some(Any::Bool(b)) => b,
+            Some(other) => {
+                self.wrong_type(field, "true or false", &other);
+                false
+            }
+        }
+    }
+
+    /// A whole number within bounds, that may be left out.
+    pub(crate) fn number(&mut self, field: &str, least: i64, most: i64) -> Option<i64> {
+        match self.take(field)? {
+            Any::Int(n) if (least..=most).contains(&n) => Some(n),
+            Any::Int(_) => {
+                let detail = format!("This must be from {least} to {most}.");
+                self.fault(field, "out_of_range", detail);
+                None
+            }
+            other => {
+                self.wrong_type(field, "a whole number", &other);
+                None
+            }
+        }
+    }
+
+    /// Whether anything was said in this field, whatever it was.
+    pub(crate) fn is_said(&mut self, field: &str) -> bool {
+        self.take(field).is_some()
+    }
+
+    /// Everything that was wrong, if anything was: also the fields that nobody knows.
+    pub(crate) fn end(mut self) -> Result<(), Problem> {
+        for (name, _) in std::mem::take(&mut self.fields) {
+            self.fault(
+                &name,
+                "unknown_field",
+                "There is no such field here. (Names are case-sensitive.)",
+            );
+        }
+        match self.faults.len() {
+            0 => Ok(()),
+            1 => Err(Problem::invalid("One thing is wrong: see 'errors'.", self.faults)),
+            n => Err(Problem::invalid(format!("{n} things are wrong: see 'errors'."), self.faults)),
+        }
+    }
+}
+
+/// A clause of ours as a sentence of its own.
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}
+
+/// A JSON value as far as a flat object needs it.
+#[derive(PartialEq, Debug)]
+enum Any<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Fraction,
+    Text(Cow<'a, str>),
+    List,
+    Object,
+}
+
+impl Any<'_> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "true or false",
+            Self::Int(_) => "a number",
+            Self::Fraction => "a number with a fraction or out of all bounds",
+            Self::Text(_) => "a string",
+            Self::List => "a list",
+            Self::Object => "an object",
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Any<'de> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(AnyVisitor)
+    }
+}
+
+struct AnyVisitor;
+
+impl<'de> Visitor<'de> for AnyVisitor {
+    type Value = Any<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Any<'de>, E> {
+        Ok(Any::Null)
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Any<'de>, E> {
+        Ok(Any::Bool(v))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Any<'de>, E> {
+        Ok(Any::Int(v))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Any<'de>, E> {
+        Ok(i64::try_from(v).map_or(Any::Fraction, Any::Int))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Any<'de>, E> {
+        Ok(Any::Fraction)
+    }
+
+    fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Any<'de>, E> {
+        Ok(Any::Text(Cow::Borrowed(v)))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Any<'de>, E> {
+        Ok(Any::Text(Cow::Owned(v.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Any<'de>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Any::List)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Any<'de>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Any::Object)
+    }
+}
+
+struct Object<'a> {
+    fields: Vec<(Cow<'a, str>, Any<'a>)>,
+    doubled: Vec<Cow<'a, str>>,
+}
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_map(ObjectVisitor)
+    }
+}
+
+struct ObjectVisitor;
+
+/// Fields of one object beyond which reading ends: no request has so many.
+const MOST_FIELDS: usize = 100;
+
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = Object<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+        let mut object = Object { fields: Vec::with_capacity(4), doubled: Vec::new() };
+        while let Some(Name(name)) = map.next_key()? {
+            let value = map.next_value()?;
+            if object.fields.iter().any(|(n, _)| *n == name) {
+                object.doubled.push(name);
+            } else {
+                object.fields.push((name, value));
+            }
+            if object.fields.len() + object.doubled.len() > MOST_FIELDS {
+                return Err(serde::de::Error::custom("too many fields"));
+            }
+        }
+        Ok(object)
+    }
+}
+
+/// A field's name, borrowed where it has no escapes.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        match Any::deserialize(d)? {
+            Any::Text(t) => Ok(Self(t)),
+            _ => Err(serde::de::Error::custom("a name must be a string")),
+        }
+    }
+}

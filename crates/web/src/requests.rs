@@ -1,0 +1,59 @@
+//! What is done around every request: its id, one log line, problems rendered, nothing taken while draining.
+
+use crate::app::{App, REQUEST_ID};
+use crate::error::Problem;
+use axum::extract::{Request, State};
+use axum::http::HeaderValue;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::time::Instant;
+
+/// The layer around all handlers.
+pub(crate) async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let id = request.headers().get(REQUEST_ID).filter(|v| is_sane(v)).cloned();
+    let id = id.unwrap_or_else(|| fresh_id(&app));
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let watched = ["/healthz", "/readyz", "/metrics"].contains(&path.as_str());
+    let response = if *app.draining.borrow() && !watched {
+        Problem::overloaded().into_response()
+    } else {
+        next.run(request).await
+    };
+    let text = id.to_str().unwrap_or_default();
+    let mut response = rendered(response, text);
+    if !watched {
+        let status = response.status().as_u16();
+        let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        tracing::info!(request = text, %method, path, status, micros, "request");
+    }
+    response.headers_mut().insert(REQUEST_ID, id);
+    response
+}
+
+/// Problems take the place of their empty responses; headers that are already there (Allow) stay.
+fn rendered(mut response: Response, request_id: &str) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let mut full = problem.render(request_id);
+    for (name, value) in response.headers() {
+        if !full.headers().contains_key(name) && name != axum::http::header::CONTENT_LENGTH {
+            full.headers_mut().insert(name, value.clone());
+        }
+    }
+    full
+}
+
+/// An id that can be logged and searched for as it is.
+fn is_sane(id: &HeaderValue) -> bool {
+    let bytes = id.as_bytes();
+    (1..=128).contains(&bytes.len())
+        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b))
+}
+
+fn fresh_id(app: &App) -> HeaderValue {
+    let (id, _) = app.context.next_id();
+    let mut text = [0; uuid::fmt::Simple::LENGTH];
+    HeaderValue::from_str(id.simple().encode_lower(&mut text))
+        .unwrap_or(HeaderValue::from_static("-"))
+}
