@@ -39,6 +39,7 @@ async fn turn(context: &Context, writer: &Writer, n: u64) -> heliograph_service:
         janitor::expire(context, writer).await?;
     }
     if n.is_multiple_of(SWEEP) {
+        janitor::time_out_receipts(context, writer).await?;
         janitor::sweep(context).await?;
     }
     Ok(())

@@ -45,7 +45,7 @@ pub(crate) fn main(
     let mut config = config::load(file.as_deref())?;
     args.apply(&mut config);
     refuse_open_door(&config)?;
-    telemetry::log(&config.telemetry)?;
+    let _flushed = telemetry::log(&config.telemetry)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config, &args.role))
 }

@@ -8,6 +8,6 @@ use crate::error::Result;
 /// # Errors
 /// What keeps the database away.
 pub async fn violations(cx: &Context) -> Result<Vec<String>> {
-    let mut tx = cx.db.write().await?;
+    let mut tx = cx.db.snapshot().await?;
     Ok(heliograph_store::check::violations(&mut tx).await?)
 }

@@ -1,18 +1,27 @@
 //! The janitor: what time alone makes due.
 
 use crate::context::Context;
-use crate::writer::{Command, Writer};
+use crate::writer::{Command, Progress, Writer};
+use heliograph_domain::message::{Failure, FailureCode};
+use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::time::Timestamp;
 use heliograph_store::{Error, Result, carrier_refs, idempotency, queue};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Messages that one transaction expires.
-const EXPIRED: i64 = 500;
+/// How long after a message's validity its receipt may still come.
+const RECEIPT: Duration = Duration::from_secs(24 * 3_600);
+/// Messages that one transaction ends.
+const BATCH: i64 = 500;
 
 /// How long an idempotency key holds.
 const IDEMPOTENCY: Duration = Duration::from_secs(24 * 3_600);
 /// How long a receipt waits for its submit response.
 const EARLY_RECEIPT: Duration = Duration::from_secs(72 * 3_600);
+
+fn before(now: Timestamp, d: Duration) -> Timestamp {
+    Timestamp(now.millis().saturating_sub(i64::try_from(d.as_millis()).unwrap_or(i64::MAX)))
+}
 
 /// Drops what has outlived its use.
 ///
@@ -41,14 +50,42 @@ pub async fn sweep(cx: &Context) -> Result<()> {
 pub async fn expire(cx: &Context, writer: &Writer) -> Result<()> {
     loop {
         let mut conn = cx.db.read().await?;
-        let found = queue::expired(&mut conn, cx.db.now(), EXPIRED).await?;
+        let found = queue::expired(&mut conn, cx.db.now(), BATCH).await?;
         drop(conn);
         if found.is_empty() {
             return Ok(());
         }
         let (reply, done) = oneshot::channel();
-        let closing = || Error::Unavailable("shutting down".to_owned());
         writer.send(Command::Expire(found, reply)).await.map_err(|_| closing())?;
         done.await.map_err(|_| closing())??;
     }
+}
+
+/// Fails messages whose receipt did not come within a day after their validity, as if the carrier
+/// had said so.
+///
+/// # Errors
+/// As any write.
+pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> Result<()> {
+    loop {
+        let mut conn = cx.db.read().await?;
+        let limit = before(cx.db.now(), RECEIPT);
+        let overdue = carrier_refs::overdue(&mut conn, limit, BATCH).await?;
+        drop(conn);
+        if overdue.is_empty() {
+            return Ok(());
+        }
+        let silence = Verdict::Failed(Failure::plain(FailureCode::ReceiptTimeout));
+        let told = overdue.into_iter().map(|(carrier, smsc_id, recipient)| {
+            (carrier, Receipt { smsc_id, recipient, verdict: silence.clone() })
+        });
+        let news = Progress { settlements: Vec::new(), receipts: told.collect() };
+        let (reply, done) = oneshot::channel();
+        writer.send(Command::Progress(news, reply)).await.map_err(|_| closing())?;
+        done.await.map_err(|_| closing())?.map_err(|(e, _)| e)?;
+    }
+}
+
+fn closing() -> Error {
+    Error::Unavailable("shutting down".to_owned())
 }

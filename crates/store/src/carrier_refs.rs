@@ -187,6 +187,24 @@ pub async fn tell(tx: &mut Conn, told: &[Told], at: Timestamp) -> Result<Vec<Met
     Ok(met)
 }
 
+/// Names parts that were taken before `before` and whose message expired before it too: their receipt
+/// will not come any more. At most `limit`.
+///
+/// # Errors
+/// As any read.
+pub async fn overdue(
+    conn: &mut Conn,
+    before: Timestamp,
+    limit: i64,
+) -> Result<Vec<(CarrierId, String, Recipient)>> {
+    let sql = "SELECT r.carrier, r.smsc_id, r.recipient FROM carrier_refs r CROSS JOIN messages m
+        WHERE r.at < $1 AND m.account = r.account AND m.id = r.message AND m.expires_at < $1 LIMIT $2";
+    conn.query(sql, &[before.into(), limit.into()], |r| {
+        Ok((CarrierId(r.small(0)?), r.text(1)?, Recipient(r.small(2)?)))
+    })
+    .await
+}
+
 /// Drops receipts that came before `before` and never found their part; how many.
 ///
 /// # Errors

@@ -118,6 +118,17 @@ impl Db {
         }
     }
 
+    /// A connection for reading, all of whose statements see the same moment. Writers go on meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn snapshot(&self) -> Result<Tx> {
+        match &self.engine {
+            Engine::Sqlite(s) => Ok(Tx(Conn::Sqlite(s.snapshot().await?))),
+            Engine::Postgres(p) => Ok(Tx(Conn::Postgres(p.snapshot().await?))),
+        }
+    }
+
     /// Whether several nodes can share this database.
     pub const fn is_shared(&self) -> bool {
         matches!(self.engine, Engine::Postgres(_))

@@ -67,9 +67,17 @@ impl Postgres {
     }
 
     pub(crate) async fn begin(&self) -> Result<PgConn> {
+        self.open_with("BEGIN").await
+    }
+
+    pub(crate) async fn snapshot(&self) -> Result<PgConn> {
+        self.open_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await
+    }
+
+    async fn open_with(&self, begin: &str) -> Result<PgConn> {
         let mut conn = self.connect().await?;
         conn.open = true;
-        conn.batch("BEGIN").await?;
+        conn.batch(begin).await?;
         Ok(conn)
     }
 }

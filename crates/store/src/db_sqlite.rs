@@ -100,6 +100,12 @@ impl Sqlite {
         let conn = lock(&self.readers.idle).pop().ok_or_else(gone)?;
         Ok(SqliteConn::Read { conn: Some(conn), home: self.readers.clone(), _permit: permit })
     }
+
+    pub(crate) async fn snapshot(&self) -> Result<SqliteConn> {
+        let conn = self.reader().await?;
+        run(conn.conn()?, "BEGIN")?;
+        Ok(conn)
+    }
 }
 
 impl Drop for Sqlite {
@@ -204,7 +210,13 @@ impl Drop for SqliteConn {
                 let _ = conn.execute_batch("ROLLBACK");
             }
             Self::Write { .. } => {}
-            Self::Read { conn, home, .. } => lock(&home.idle).extend(conn.take()),
+            Self::Read { conn, home, .. } => {
+                let conn = conn.take();
+                if let Some(snapshot) = conn.as_ref().filter(|c| !c.is_autocommit()) {
+                    let _ = snapshot.execute_batch("ROLLBACK");
+                }
+                lock(&home.idle).extend(conn);
+            }
         }
     }
 }

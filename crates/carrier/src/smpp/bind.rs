@@ -3,11 +3,12 @@
 use crate::carrier::{Carrier, Event, Line};
 use crate::smpp::body::Bind;
 use crate::smpp::command::{id, status};
+use crate::smpp::end::End;
 use crate::smpp::link::Link;
 use crate::smpp::options::SmppOptions;
 use crate::smpp::outbox::Outbox;
 use crate::smpp::pdu::{self, BadLength, Head, Pdu};
-use crate::smpp::session::{End, Ended, Session};
+use crate::smpp::session::Session;
 use crate::stop::stopped;
 use bytes::Buf;
 use heliograph_domain::retry::reconnect_delay;
@@ -16,6 +17,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 /// A carrier reached over SMPP 3.4, by one transceiver bind.
 #[derive(Debug)]
@@ -100,9 +102,9 @@ impl Worker {
         };
         let limit = match bound {
             Ok(link) => match self.work(link).await {
-                Ended { why: End::Stopped | End::EngineGone, .. } => return false,
-                ended => {
-                    self.lost(&ended);
+                End::Stopped | End::EngineGone => return false,
+                end => {
+                    tracing::warn!(carrier = %options.name, "bind lost: {end}");
                     options.reconnect_limit
                 }
             },
@@ -120,7 +122,8 @@ impl Worker {
         self.meanwhile(tokio::time::sleep(wait)).await.is_some()
     }
 
-    async fn work(&mut self, link: Link) -> Ended {
+    async fn work(&mut self, link: Link) -> End {
+        let began = Instant::now();
         self.sessions += 1;
         self.outbox.push(Event::Bound);
         tracing::info!(carrier = %self.options.name, session = self.sessions, "bound");
@@ -128,14 +131,11 @@ impl Worker {
         let session = Session::new(&self.options, line, outbox, link, self.sessions);
         let ended = session.run().await;
         self.outbox.push(Event::Unbound(ended.why.to_string()));
-        ended
-    }
-
-    fn lost(&mut self, ended: &Ended) {
-        if ended.served {
+        // A bind that was good for something, or good for long, is tried again soon.
+        if ended.served || began.elapsed() >= self.options.reconnect_limit {
             self.tries = 0;
         }
-        tracing::warn!(carrier = %self.options.name, session = self.sessions, "bind lost: {}", ended.why);
+        ended.why
     }
 
     fn failed(&mut self, error: &BindError) {
@@ -153,7 +153,8 @@ impl Worker {
     async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
-            let takes = self.answers && self.outbox.outcomes() < usize::from(self.options.window);
+            let limit = usize::from(self.options.window.max(1));
+            let takes = self.answers && self.outbox.outcomes() < limit;
             tokio::select! {
                 biased;
                 () = stopped(&mut self.line.stop) => return None,

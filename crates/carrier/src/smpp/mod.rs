@@ -4,6 +4,7 @@ pub(crate) mod alarm;
 pub mod bind;
 pub mod body;
 pub mod command;
+mod end;
 pub(crate) mod link;
 pub mod options;
 mod outbox;

@@ -9,8 +9,8 @@ use tokio::sync::mpsc::error::TrySendError;
 #[derive(Debug)]
 pub(crate) struct EngineGone;
 
-/// Events in wire order. Its owner bounds it: outcomes by the window, receipts by
-/// [`crate::smpp::session::MAX_UNACKNOWLEDGED`].
+/// Events in wire order. Whoever puts something in bounds it: outcomes by the window, receipts by
+/// how many the engine may owe an answer for.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     events: mpsc::Sender<Vec<Event>>,

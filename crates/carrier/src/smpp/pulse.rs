@@ -1,7 +1,7 @@
 //! Whether the other side is still there.
 
+use crate::smpp::end::End;
 use crate::smpp::options::SmppOptions;
-use crate::smpp::session::End;
 use tokio::time::Instant;
 
 /// When the SMSC was last heard, and what is being waited for.

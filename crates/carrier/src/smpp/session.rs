@@ -5,17 +5,17 @@ mod inbound;
 use crate::carrier::Line;
 use crate::smpp::alarm::Alarm;
 use crate::smpp::command::id;
+use crate::smpp::end::End;
 use crate::smpp::link::{Link, Turn};
 use crate::smpp::options::SmppOptions;
-use crate::smpp::outbox::{EngineGone, Outbox};
+use crate::smpp::outbox::Outbox;
 use crate::smpp::pace::Pace;
-use crate::smpp::pdu::{self, BadLength, Head};
+use crate::smpp::pdu::{self, Head};
 use crate::smpp::pulse::Pulse;
 use crate::smpp::submit;
 use crate::smpp::window::Window;
 use crate::stop::stopped;
 use heliograph_domain::submission::{Outcome, Submission};
-use std::io;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -24,35 +24,6 @@ pub(crate) const MAX_UNACKNOWLEDGED: usize = 4096;
 
 /// The highest sequence_number of a request (SMPP 3.4 §5.1.4).
 const MAX_SEQUENCE: u32 = 0x7FFF_FFFF;
-
-/// Why a session ended.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum End {
-    #[error("the link broke: {0}")]
-    Link(#[from] io::Error),
-    #[error(transparent)]
-    Framing(#[from] BadLength),
-    #[error("no submit_sm_resp within {0:?}")]
-    NoResponse(Duration),
-    #[error("no enquire_link_resp within {0:?}")]
-    Silent(Duration),
-    #[error("the rest of a PDU did not come within {0:?}")]
-    Stuck(Duration),
-    #[error("the SMSC unbound")]
-    Unbound,
-    #[error("the SMSC does not know this bind any more (ESME_RINVBNDSTS)")]
-    NotBound,
-    #[error("shutting down")]
-    Stopped,
-    #[error("the engine is gone")]
-    EngineGone,
-}
-
-impl From<EngineGone> for End {
-    fn from(_: EngineGone) -> Self {
-        Self::EngineGone
-    }
-}
 
 /// How a session ended.
 #[derive(Debug)]
@@ -156,6 +127,8 @@ impl<'a> Session<'a> {
         let runs = !self.is_stopping();
         tokio::select! {
             biased;
+            // First, so that a talkative SMSC can't keep it from being heard.
+            () = stopped(&mut self.line.stop), if runs => self.stop(),
             turn = self.link.turn() => if turn? == Turn::Read {
                 self.read()?;
             },
@@ -165,7 +138,6 @@ impl<'a> Session<'a> {
                 Some(submission) => self.submit(&submission, Instant::now()),
                 None => self.exhaust(),
             },
-            () = stopped(&mut self.line.stop), if runs => self.stop(),
             () = self.alarm.ring() => {}
         }
         Ok(())

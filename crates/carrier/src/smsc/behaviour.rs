@@ -76,3 +76,19 @@ impl Behaviour {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_endings_count() {
+        for number in ["15550000000", "1001", "15550000021", "15550000010001x", "", "1"] {
+            assert_eq!(Behaviour::of(number.as_bytes()), Behaviour::DELIVERS, "{number}");
+        }
+        assert_eq!(Behaviour::of(b"15550000009"), Behaviour::DELIVERS);
+        let slow = Behaviour::of(b"447700900005");
+        assert_eq!(slow.timing, Timing::After(Duration::from_secs(30)));
+        assert_eq!(Behaviour::of(b"0003").refusal, Some(0x0B));
+    }
+}

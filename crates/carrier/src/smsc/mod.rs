@@ -8,3 +8,4 @@ pub mod options;
 mod receipt;
 pub mod server;
 mod session;
+mod shared;

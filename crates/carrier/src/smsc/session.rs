@@ -10,7 +10,7 @@ use crate::smpp::pdu::{self, Head, Pdu};
 use crate::smsc::journal::Entry;
 use crate::smsc::mailbox::Mailbox;
 use crate::smsc::receipt::{Date, Receipt};
-use crate::smsc::server::Smsc;
+use crate::smsc::shared::Smsc;
 use crate::stop::stopped;
 use bytes::{BufMut, BytesMut};
 use heliograph_domain::time::Timestamp;
@@ -112,12 +112,12 @@ impl<'a> Session<'a> {
         };
         tokio::select! {
             biased;
+            () = stopped(stop) => return Err(Over),
             turn = self.link.turn() => if turn? == Turn::Read {
                 return self.read();
             },
             () = bell => {}
             () = self.alarm.ring() => {}
-            () = stopped(stop) => return Err(Over),
         }
         Ok(())
     }

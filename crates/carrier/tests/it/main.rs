@@ -15,4 +15,6 @@ mod road;
 #[cfg(test)]
 mod smsc;
 #[cfg(test)]
+mod soak;
+#[cfg(test)]
 mod window;

@@ -3,9 +3,10 @@
 use crate::carrier::{Ack, Event, Handle};
 use crate::smpp::body::{ShortMessage, leading_text};
 use crate::smpp::command::{id, status};
+use crate::smpp::end::End;
 use crate::smpp::pdu::{self, Head, Pdu};
 use crate::smpp::receipt::{self, Delivery};
-use crate::smpp::session::{End, MAX_UNACKNOWLEDGED, Session};
+use crate::smpp::session::{MAX_UNACKNOWLEDGED, Session};
 use crate::smpp::status as verdict;
 use heliograph_domain::submission::Outcome;
 use tokio::time::Instant;

@@ -1,7 +1,7 @@
 //! How a submit_sm is answered, and what it leads to.
 
 use crate::smpp::body::ShortMessage;
-use crate::smpp::command::status;
+use crate::smpp::command::{esm, status};
 use crate::smpp::pdu::{self, Head, Pdu};
 use crate::smsc::behaviour::{Behaviour, State, Timing};
 use crate::smsc::handset::Part;
@@ -9,6 +9,7 @@ use crate::smsc::journal::Entry;
 use crate::smsc::receipt::{Receipt, Text};
 use crate::smsc::session::{Over, Session};
 use heliograph_domain::phone::Recipient;
+use heliograph_domain::text::split_udh;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -111,7 +112,7 @@ impl Session<'_> {
                 handset: message.destination.into(),
                 state: behaviour.state,
                 submitted,
-                excerpt: Text::new(message.text),
+                excerpt: excerpt(message),
             };
             self.posted.push((due, Box::new(receipt)));
         }
@@ -168,5 +169,17 @@ impl Session<'_> {
     fn cut(&mut self) {
         let half = self.link.outbound.len() / 2;
         self.link.outbound.truncate(half);
+    }
+}
+
+/// How the text begins, where it can stand in a receipt's text as it is.
+fn excerpt(message: &ShortMessage<'_>) -> Text<20> {
+    let text = match message.esm_class & esm::UDH {
+        0 => message.text,
+        _ => split_udh(message.text).map_or(&[][..], |(_, text)| text),
+    };
+    match message.data_coding {
+        0 => Text::new(text),
+        _ => Text::new(b""),
     }
 }
