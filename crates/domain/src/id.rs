@@ -47,6 +47,9 @@ ids! {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AccountId(pub i64);
 
+/// Names one part: whose, of which message, the how manieth.
+pub type PartKey = (AccountId, MessageId, u8);
+
 /// A carrier's number inside one installation, given to its configured name for good.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CarrierId(pub i16);

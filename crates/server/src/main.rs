@@ -19,10 +19,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let done = match cli.command.unwrap_or_default() {
-        Command::Serve(args) => serve::main(&cli.config, &args),
+    let (file, json) = (cli.config.clone(), cli.json);
+    let done = match cli.command() {
+        Command::Serve(args) => serve::main(&file, &args),
         Command::Smsc(args) => simulator::main(args),
-        other => commands::main(&cli.config, cli.json, other),
+        other => commands::main(&file, json, other),
     };
     match done {
         Ok(code) => code,

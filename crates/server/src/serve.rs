@@ -111,14 +111,11 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
             draining: drain.clone(),
             metrics: Arc::new(move || metrics.render()),
         };
-        let mut drain = drain.clone();
-        web.spawn(heliograph_web::serve(listener, app, async move {
-            drop(drain.wait_for(|d| *d).await);
-        }));
+        web.spawn(heliograph_web::serve(listener, app));
     }
     tokio::select! {
         signal = signal() => signal?,
-        Some(ended) = web.join_next() => ended??,
+        Some(ended) = web.join_next() => ended?,
     }
     tracing::info!("draining");
     draining.send_replace(true);

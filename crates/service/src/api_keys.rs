@@ -1,8 +1,9 @@
 //! API keys: making, revoking, and recognising them.
 
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use heliograph_domain::account::{Mode, Scope, Scopes};
+use heliograph_domain::account::{Mode, Scopes};
 use heliograph_domain::id::{AccountId, ApiKeyId};
 use heliograph_domain::secret::{self, KeyHash};
 use heliograph_store::api_keys::{self, ApiKey};
@@ -11,31 +12,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Keys that a node remembers; beyond it the memory starts anew.
 const REMEMBERED: usize = 10_000;
-
-/// Who calls, by which key.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Caller {
-    /// The account.
-    pub account: AccountId,
-    /// What the key sees.
-    pub mode: Mode,
-    /// What it may do.
-    pub scopes: Scopes,
-    /// The key.
-    pub key: ApiKeyId,
-    /// The account's currency, ISO 4217.
-    pub currency: String,
-}
-
-impl Caller {
-    /// Refuses what the key may not do.
-    ///
-    /// # Errors
-    /// [`Error::Scope`].
-    pub fn needs(&self, scope: Scope) -> Result<()> {
-        if self.scopes.allow(scope) { Ok(()) } else { Err(Error::Scope(scope.name())) }
-    }
-}
 
 /// Recognises keys. What it remembers only spares the first look of a request that is checked again
 /// inside its transaction; everything else asks the database each time.

@@ -1,6 +1,6 @@
 //! Messages: sending one, and looking at one.
 
-use crate::api_keys::Caller;
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::price;

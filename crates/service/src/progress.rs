@@ -5,15 +5,14 @@
 //! one batch become one update.
 
 use crate::writer::{Settlement, Then};
-use heliograph_domain::id::{AccountId, CarrierId, MessageId};
+use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::message::{self, Event, State, Status};
 use heliograph_domain::money::Amount;
 use heliograph_domain::receipt::{Receipt, Verdict, id_candidates};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::carrier_refs::{self, Taken, Told};
-use heliograph_store::parts::{self, PartKey};
 use heliograph_store::queue::{self, GiveBack};
-use heliograph_store::{Conn, Result, messages};
+use heliograph_store::{Conn, Result, messages, parts};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Names one message.

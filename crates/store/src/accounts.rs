@@ -1,8 +1,9 @@
 //! Accounts, the people who belong to them, and their balances.
 
 use crate::bulk::Bulk;
-use crate::db::{Conn, Row};
+use crate::db::Conn;
 use crate::error::Result;
+use crate::row::Row;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_domain::time::Timestamp;

@@ -1,8 +1,10 @@
 //! API keys: only their hashes, and who may do what with them.
 
 use crate::bulk::Bulk;
-use crate::db::{Conn, Row, Value};
+use crate::db::Conn;
 use crate::error::{Error, Result};
+use crate::row::Row;
+use crate::value::Value;
 use heliograph_domain::account::{Mode, Scopes};
 use heliograph_domain::id::{AccountId, ApiKeyId};
 use heliograph_domain::secret::KeyHash;

@@ -3,7 +3,7 @@
 //! On SQLite a call is cheap and a changing text is not, so one fixed statement runs row by row; on
 //! PostgreSQL the round trip costs most, so all rows travel as one array per column.
 
-use crate::db::Value;
+use crate::value::Value;
 
 /// One statement over many rows, in the form that suits each engine. Both take the same columns.
 pub(crate) struct Bulk {

@@ -1,11 +1,10 @@
 //! Where a submit response and a receipt meet, whichever comes first.
 
 use crate::bulk::Bulk;
-use crate::db::{Conn, Row};
+use crate::db::Conn;
 use crate::error::{Error, Result};
-use crate::messages::number;
-use crate::parts::PartKey;
-use heliograph_domain::id::{AccountId, CarrierId, MessageId};
+use crate::row::Row;
+use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Verdict;
 use heliograph_domain::time::Timestamp;
@@ -78,7 +77,7 @@ pub async fn take(tx: &mut Conn, taken: &[Taken], at: Timestamp) -> Result<Vec<M
             t.part.0.0.into(),
             t.part.1.0.into(),
             i16::from(t.part.2).into(),
-            number(t.recipient),
+            t.recipient.into(),
             at.into(),
         ]
     });
@@ -129,7 +128,7 @@ pub async fn matching(
     tx: &mut Conn,
     names: &[(CarrierId, &str, Recipient)],
 ) -> Result<Vec<(CarrierId, String, PartKey)>> {
-    let rows = names.iter().map(|(c, id, to)| [c.0.into(), (*id).into(), number(*to)]);
+    let rows = names.iter().map(|(c, id, to)| [c.0.into(), (*id).into(), (*to).into()]);
     tx.bulk_query(&MATCH, &rows.collect(), |r| {
         Ok((CarrierId(r.small(0)?), r.text(1)?, part(r, 2)?))
     })
@@ -163,7 +162,7 @@ pub async fn tell(tx: &mut Conn, told: &[Told], at: Timestamp) -> Result<Vec<Met
         [
             t.carrier.0.into(),
             t.smsc_id.as_str().into(),
-            number(t.recipient),
+            t.recipient.into(),
             code.into(),
             carrier_code.into(),
             at.into(),

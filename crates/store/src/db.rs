@@ -7,12 +7,13 @@ use crate::bulk::{Bulk, Rows};
 use crate::db_postgres::{PgConn, Postgres};
 use crate::db_sqlite::{Sqlite, SqliteConn};
 use crate::error::{Error, Result};
+use crate::row::Row;
+use crate::value::Value;
 use heliograph_domain::time::{Clock, Timestamp};
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use uuid::Uuid;
 
 /// How to open a database.
 #[derive(Clone)]
@@ -240,131 +241,4 @@ impl Conn {
             Self::Postgres(_) => postgres,
         }
     }
-}
-
-/// A value on its way into a statement. Integers fit themselves to the column's width.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Value<'a> {
-    Null,
-    Int(i64),
-    Text(&'a str),
-    Bytes(&'a [u8]),
-    Uuid(Uuid),
-}
-
-impl From<i64> for Value<'_> {
-    fn from(v: i64) -> Self {
-        Self::Int(v)
-    }
-}
-
-impl From<i32> for Value<'_> {
-    fn from(v: i32) -> Self {
-        Self::Int(v.into())
-    }
-}
-
-impl From<i16> for Value<'_> {
-    fn from(v: i16) -> Self {
-        Self::Int(v.into())
-    }
-}
-
-impl From<u16> for Value<'_> {
-    fn from(v: u16) -> Self {
-        Self::Int(v.into())
-    }
-}
-
-impl From<Timestamp> for Value<'_> {
-    fn from(v: Timestamp) -> Self {
-        Self::Int(v.millis())
-    }
-}
-
-impl From<Uuid> for Value<'_> {
-    fn from(v: Uuid) -> Self {
-        Self::Uuid(v)
-    }
-}
-
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(v: &'a str) -> Self {
-        Self::Text(v)
-    }
-}
-
-impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
-    fn from(v: Option<T>) -> Self {
-        v.map_or(Value::Null, Into::into)
-    }
-}
-
-/// One row of an answer. Columns are counted from 0.
-pub(crate) enum Row<'r> {
-    Sqlite(&'r rusqlite::Row<'r>),
-    Postgres(&'r tokio_postgres::Row),
-}
-
-impl Row<'_> {
-    pub(crate) fn int(&self, i: usize) -> Result<i64> {
-        self.opt_int(i)?.ok_or_else(|| Error::corrupt(format_args!("column {i} is null")))
-    }
-
-    pub(crate) fn opt_int(&self, i: usize) -> Result<Option<i64>> {
-        match self {
-            Self::Sqlite(r) => crate::db_sqlite::opt_int(r, i),
-            Self::Postgres(r) => crate::db_postgres::opt_int(r, i),
-        }
-    }
-
-    /// An integer that must fit a narrower type.
-    pub(crate) fn small<T: TryFrom<i64>>(&self, i: usize) -> Result<T> {
-        narrow(self.int(i)?, i)
-    }
-
-    pub(crate) fn opt_small<T: TryFrom<i64>>(&self, i: usize) -> Result<Option<T>> {
-        self.opt_int(i)?.map(|v| narrow(v, i)).transpose()
-    }
-
-    pub(crate) fn time(&self, i: usize) -> Result<Timestamp> {
-        self.int(i).map(Timestamp)
-    }
-
-    pub(crate) fn opt_time(&self, i: usize) -> Result<Option<Timestamp>> {
-        Ok(self.opt_int(i)?.map(Timestamp))
-    }
-
-    pub(crate) fn text(&self, i: usize) -> Result<String> {
-        self.opt_text(i)?.ok_or_else(|| Error::corrupt(format_args!("column {i} is null")))
-    }
-
-    pub(crate) fn opt_text(&self, i: usize) -> Result<Option<String>> {
-        match self {
-            Self::Sqlite(r) => crate::db_sqlite::opt_text(r, i),
-            Self::Postgres(r) => crate::db_postgres::opt_text(r, i),
-        }
-    }
-
-    pub(crate) fn uuid(&self, i: usize) -> Result<Uuid> {
-        self.opt_uuid(i)?.ok_or_else(|| Error::corrupt(format_args!("column {i} is null")))
-    }
-
-    pub(crate) fn opt_uuid(&self, i: usize) -> Result<Option<Uuid>> {
-        match self {
-            Self::Sqlite(r) => crate::db_sqlite::opt_uuid(r, i),
-            Self::Postgres(r) => crate::db_postgres::opt_uuid(r, i),
-        }
-    }
-
-    pub(crate) fn bytes(&self, i: usize) -> Result<Vec<u8>> {
-        match self {
-            Self::Sqlite(r) => crate::db_sqlite::bytes(r, i),
-            Self::Postgres(r) => crate::db_postgres::bytes(r, i),
-        }
-    }
-}
-
-fn narrow<T: TryFrom<i64>>(v: i64, i: usize) -> Result<T> {
-    T::try_from(v).map_err(|_| Error::corrupt(format_args!("{v} in column {i} is out of range")))
 }

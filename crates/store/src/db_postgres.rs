@@ -1,9 +1,10 @@
 //! The PostgreSQL engine: a pool of connections, statements prepared once for each.
 
 use crate::bulk::Rows;
-use crate::db::{Row, Value};
 use crate::error::{Error, Result};
 use crate::migrations;
+use crate::row::Row;
+use crate::value::Value;
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
 };

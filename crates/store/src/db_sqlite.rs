@@ -1,9 +1,10 @@
 //! The SQLite engine: one connection that writes, a few that read, one thread that checkpoints.
 
 use crate::bulk::Rows;
-use crate::db::{Row, Value};
 use crate::error::{Error, Result};
 use crate::migrations;
+use crate::row::Row;
+use crate::value::Value;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
 use std::path::{Path, PathBuf};

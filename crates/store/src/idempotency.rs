@@ -57,7 +57,7 @@ pub async fn insert(
             k.mode.code().into(),
             k.route.into(),
             k.key.as_str().into(),
-            crate::db::Value::Bytes(fingerprint.as_slice()),
+            crate::value::Value::Bytes(fingerprint.as_slice()),
             (*made).into(),
             at.into(),
         ]

@@ -17,6 +17,8 @@ mod migrations;
 pub mod nodes;
 pub mod parts;
 pub mod queue;
+mod row;
+mod value;
 
 pub use db::{Conn, Db, Options, Tx};
 pub use error::{Error, Result};

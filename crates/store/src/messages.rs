@@ -1,15 +1,14 @@
 //! Messages: what was accepted, and where each stands.
 
 use crate::bulk::Bulk;
-use crate::db::{Conn, Row, Value};
+use crate::db::Conn;
 use crate::error::{Error, Result};
+use crate::row::{self, Row};
 use heliograph_domain::account::Mode;
-use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, MessageId};
+use heliograph_domain::id::{AccountId, MessageId};
 use heliograph_domain::message::{Failure, FailureCode, Message, State, Status};
 use heliograph_domain::money::Amount;
-use heliograph_domain::originator::Originator;
-use heliograph_domain::phone::{CountryCode, Recipient};
-use heliograph_domain::text::Encoding;
+use heliograph_domain::phone::CountryCode;
 
 const IN_DOUBT: i64 = 1;
 const POSSIBLE_DUPLICATE: i64 = 2;
@@ -40,7 +39,7 @@ pub async fn insert(tx: &mut Conn, messages: &[&Message]) -> Result<()> {
             m.mode.code().into(),
             m.api_key.map(|k| k.0).into(),
             m.campaign.into(),
-            number(m.recipient),
+            m.recipient.into(),
             m.country.as_ref().map(CountryCode::as_str).into(),
             m.originator.as_str().into(),
             m.text.as_str().into(),
@@ -57,10 +56,6 @@ pub async fn insert(tx: &mut Conn, messages: &[&Message]) -> Result<()> {
         ]
     });
     tx.bulk_execute(&INSERT, &rows.collect()).await.map(drop)
-}
-
-pub(crate) fn number(r: Recipient) -> Value<'static> {
-    Value::Int(i64::try_from(r.0).unwrap_or(i64::MAX))
 }
 
 const STATE: Bulk = Bulk {
@@ -179,7 +174,7 @@ pub async fn get(
             sent_at, done_at, flags
         FROM messages WHERE account = $1 AND id = $2 AND mode = $3";
     let params = [account.0.into(), id.0.into(), mode.code().into()];
-    conn.query_one(sql, &params, |r| Ok((message(r, 0)?, state(r, 18)?))).await
+    conn.query_one(sql, &params, |r| Ok((row::message(r, 0)?, state(r, 18)?))).await
 }
 
 /// Whether a message exists: how a commit whose answer was lost is judged.
@@ -189,29 +184,4 @@ pub async fn get(
 pub async fn exists(conn: &mut Conn, account: AccountId, id: MessageId) -> Result<bool> {
     let sql = "SELECT 1 FROM messages WHERE account = $1 AND id = $2";
     Ok(conn.query_one(sql, &[account.0.into(), id.0.into()], |_| Ok(())).await?.is_some())
-}
-
-/// Reads the eighteen columns of a message from column `at` on.
-pub(crate) fn message(r: &Row<'_>, at: usize) -> Result<Message> {
-    Ok(Message {
-        id: MessageId(r.uuid(at)?),
-        account: AccountId(r.int(at + 1)?),
-        mode: Mode::from_code(r.small(at + 2)?).ok_or_else(|| Error::corrupt("unknown mode"))?,
-        api_key: r.opt_uuid(at + 3)?.map(ApiKeyId),
-        campaign: r.opt_uuid(at + 4)?,
-        recipient: Recipient(r.small(at + 5)?),
-        country: r.opt_text(at + 6)?.as_deref().and_then(CountryCode::parse),
-        originator: Originator::from_stored(r.text(at + 7)?),
-        text: r.text(at + 8)?,
-        reference: r.opt_text(at + 9)?,
-        encoding: Encoding::from_code(r.small(at + 10)?)
-            .ok_or_else(|| Error::corrupt("unknown encoding"))?,
-        parts: r.small(at + 11)?,
-        part_price: Amount(r.int(at + 12)?),
-        carrier: CarrierId(r.small(at + 13)?),
-        optout_list: r.opt_uuid(at + 14)?,
-        accepted_at: r.time(at + 15)?,
-        scheduled_for: r.opt_time(at + 16)?,
-        expires_at: r.time(at + 17)?,
-    })
 }

@@ -1,12 +1,10 @@
 //! Parts of messages that have several: which the carrier took, and which arrived.
 
 use crate::bulk::Bulk;
-use crate::db::{Conn, Row};
+use crate::db::Conn;
 use crate::error::Result;
-use heliograph_domain::id::{AccountId, MessageId};
-
-/// Names one part.
-pub type PartKey = (AccountId, MessageId, u8);
+use crate::row::Row;
+use heliograph_domain::id::{AccountId, MessageId, PartKey};
 
 const TAKEN: Bulk = Bulk {
     each: "INSERT INTO parts (account, message, part, delivered) VALUES ($1, $2, $3, 0)

@@ -3,7 +3,7 @@
 use crate::bulk::Bulk;
 use crate::db::Conn;
 use crate::error::Result;
-use crate::messages;
+use crate::row;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, NodeId};
 use heliograph_domain::lease::{Lane, Lease, Leased};
 use heliograph_domain::message::Message;
@@ -106,7 +106,7 @@ async fn find(tx: &mut Conn, claim: &Claim, lane: Lane, limit: usize) -> Result<
         i64::try_from(limit).unwrap_or(i64::MAX).into(),
     ];
     tx.query(sql, &params, |r| {
-        let message = messages::message(r, 5)?;
+        let message = row::message(r, 5)?;
         Ok(Leased {
             lease: Lease {
                 carrier: claim.carrier,

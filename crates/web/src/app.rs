@@ -9,8 +9,7 @@ use tokio::sync::watch;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What the handlers need; cheap to clone.
-#[derive(Clone)]
+/// What the handlers need.
 pub struct App {
     /// For the rules.
     pub context: Context,

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::error::Problem;
 use axum::http::{HeaderMap, header};
-use heliograph_service::api_keys::Caller;
+use heliograph_service::caller::Caller;
 use std::sync::Arc;
 
 /// The caller of a request that reads: the database is asked each time, so that a revoked key fails

@@ -4,6 +4,7 @@ use crate::app::App;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
 
 /// The process runs.
 pub(crate) async fn healthz() -> &'static str {
@@ -12,7 +13,7 @@ pub(crate) async fn healthz() -> &'static str {
 
 /// Requests are welcome: the database answers (its schema is brought up to date before the port
 /// opens), its clock agrees with ours, and the node is not shutting down.
-pub(crate) async fn readyz(State(app): State<App>) -> Response {
+pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let not = |why: &'static str| (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     if *app.draining.borrow() {
         return not("shutting down\n");
@@ -27,7 +28,7 @@ pub(crate) async fn readyz(State(app): State<App>) -> Response {
 }
 
 /// Prometheus' text form.
-pub(crate) async fn metrics(State(app): State<App>) -> Response {
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], (app.metrics)()).into_response()
 }

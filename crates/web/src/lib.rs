@@ -6,8 +6,9 @@ mod auth;
 mod body;
 mod error;
 mod health;
+mod listen;
 mod requests;
 mod router;
 
 pub use app::App;
-pub use router::serve;
+pub use listen::serve;

@@ -2,14 +2,22 @@
 
 use crate::app::{App, REQUEST_ID};
 use crate::error::Problem;
-use axum::extract::{Request, State};
-use axum::http::HeaderValue;
-use axum::middleware::Next;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, Request};
 use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Instant;
+use tower::Service;
 
-/// The layer around all handlers.
-pub(crate) async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Answers one request.
+pub(crate) async fn answer(
+    app: Arc<App>,
+    mut router: Router,
+    request: Request<Incoming>,
+) -> Result<Response, Infallible> {
     let begun = Instant::now();
     let id = request.headers().get(REQUEST_ID).filter(|v| is_sane(v)).cloned();
     let id = id.unwrap_or_else(|| fresh_id(&app));
@@ -19,17 +27,17 @@ pub(crate) async fn around(State(app): State<App>, request: Request, next: Next)
     let response = if *app.draining.borrow() && !watched {
         Problem::overloaded().into_response()
     } else {
-        next.run(request).await
+        router.call(request.map(Body::new)).await?
     };
     let text = id.to_str().unwrap_or_default();
     let mut response = rendered(response, text);
     if !watched {
         let status = response.status().as_u16();
         let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-        tracing::info!(request = text, %method, path, status, micros, "request");
+        tracing::info!(request = text, method = method.as_str(), path, status, micros, "request");
     }
     response.headers_mut().insert(REQUEST_ID, id);
-    response
+    Ok(response)
 }
 
 /// Problems take the place of their empty responses; headers that are already there (Allow) stay.

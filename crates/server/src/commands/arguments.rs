@@ -4,7 +4,8 @@ use crate::commands::{account, check, credit, key};
 use crate::config::{self, Config};
 use crate::serve;
 use crate::simulator::SmscArgs;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use heliograph_domain::id::NodeId;
 use heliograph_service::context::Context;
 use std::net::SocketAddr;
@@ -23,8 +24,29 @@ pub(crate) struct Cli {
     /// Print results as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    serve: ServeArgs,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    command: Option<Command>,
+}
+
+impl Cli {
+    /// What was asked: without a command, to serve. Words for `serve` before another command are
+    /// refused rather than passed over.
+    pub(crate) fn command(self) -> Command {
+        match self.command {
+            None => Command::Serve(self.serve),
+            Some(command) if self.serve.is_default() => command,
+            Some(_) => {
+                let what = "--listen, --behind-proxy and --role belong behind 'serve', or to no command at all";
+                Self::command_for_usage().error(ErrorKind::ArgumentConflict, what).exit()
+            }
+        }
+    }
+
+    fn command_for_usage() -> clap::Command {
+        <Self as CommandFactory>::command()
+    }
 }
 
 /// What can be asked.
@@ -44,12 +66,6 @@ pub(crate) enum Command {
     Credit(credit::Credit),
     /// Prove that no message is lost and no balance drifts: exit 1 and a list when something is wrong
     Check,
-}
-
-impl Default for Command {
-    fn default() -> Self {
-        Self::Serve(ServeArgs::default())
-    }
 }
 
 /// What part of the service a node runs.
@@ -75,13 +91,11 @@ pub(crate) struct ServeArgs {
     pub(crate) role: Vec<Role>,
 }
 
-impl Default for ServeArgs {
-    fn default() -> Self {
-        Self { listen: None, behind_proxy: false, role: vec![Role::Web, Role::Engine] }
-    }
-}
-
 impl ServeArgs {
+    fn is_default(&self) -> bool {
+        self.listen.is_none() && !self.behind_proxy && self.role == [Role::Web, Role::Engine]
+    }
+
     /// Puts what was said on the command line over the configuration.
     pub(crate) fn apply(&self, config: &mut Config) {
         if let Some(listen) = self.listen {

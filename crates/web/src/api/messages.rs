@@ -14,11 +14,12 @@ use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{Failure, Message, State as MessageState, Status};
 use heliograph_domain::money::Amount;
 use heliograph_domain::secret;
-use heliograph_service::api_keys::Caller;
+use heliograph_service::caller::Caller;
 use heliograph_service::error::Error;
 use heliograph_service::messages::{self, DEFAULT_VALIDITY, Once, Send};
 use heliograph_service::price::Quote;
 use serde::Serialize;
+use std::sync::Arc;
 use std::time::Duration;
 
 const BODY_LIMIT: usize = 1 << 20;
@@ -26,11 +27,15 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const REFERENCE_LIMIT: usize = 255;
 
-pub(crate) fn routes() -> Router<App> {
+pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new().route("/send/sms", post(send)).route("/messages/{id}", get(show))
 }
 
-async fn send(State(app): State<App>, headers: HeaderMap, body: Body) -> Result<Response, Problem> {
+async fn send(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
     let caller = auth::writer(&app, &headers).await?;
     let bytes = body::read(&headers, body, BODY_LIMIT).await?;
     let (request, dry_run) = parse(&bytes)?;
@@ -57,7 +62,7 @@ async fn send(State(app): State<App>, headers: HeaderMap, body: Body) -> Result<
 }
 
 async fn show(
-    State(app): State<App>,
+    State(app): State<Arc<App>>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {

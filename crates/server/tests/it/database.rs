@@ -1,0 +1,78 @@
+//! A database for one test, on either engine: made for it, looked into from outside, dropped after it.
+
+use rusqlite::OpenFlags;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// On what a test runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Engine {
+    Sqlite,
+    #[cfg(feature = "test-postgres")]
+    Postgres,
+}
+
+/// One test's database.
+#[derive(Debug)]
+pub(crate) enum Database {
+    /// The file in the data folder.
+    Sqlite(PathBuf),
+    #[cfg(feature = "test-postgres")]
+    Postgres(crate::postgres::Postgres),
+}
+
+impl Database {
+    /// For a server whose working directory is `home`.
+    pub(crate) fn new(engine: Engine, home: &std::path::Path) -> Self {
+        match engine {
+            Engine::Sqlite => Self::Sqlite(home.join("data/heliograph.db")),
+            #[cfg(feature = "test-postgres")]
+            Engine::Postgres => Self::Postgres(crate::postgres::Postgres::create()),
+        }
+    }
+
+    /// What `database.url` must say; nothing when the default is right.
+    pub(crate) fn url(&self) -> Option<String> {
+        match self {
+            Self::Sqlite(_) => None,
+            #[cfg(feature = "test-postgres")]
+            Self::Postgres(p) => Some(p.url()),
+        }
+    }
+
+    /// The one number that a query gives.
+    pub(crate) fn number(&self, sql: &str) -> i64 {
+        match self {
+            Self::Sqlite(path) => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                let conn = rusqlite::Connection::open_with_flags(path, flags).unwrap();
+                conn.busy_timeout(Duration::from_secs(5)).unwrap();
+                conn.query_row(sql, [], |row| row.get(0)).unwrap()
+            }
+            #[cfg(feature = "test-postgres")]
+            Self::Postgres(p) => p.number(sql),
+        }
+    }
+}
+
+/// Makes of each function in `$module` that takes an engine a test for each engine.
+macro_rules! each_engine {
+    ($module:ident: $($name:ident)+) => {
+        mod sqlite {
+            $(#[test]
+            fn $name() {
+                crate::$module::$name(crate::database::Engine::Sqlite);
+            })+
+        }
+
+        #[cfg(feature = "test-postgres")]
+        mod postgres {
+            $(#[test]
+            fn $name() {
+                crate::$module::$name(crate::database::Engine::Postgres);
+            })+
+        }
+    };
+}
+
+pub(crate) use each_engine;

@@ -1,0 +1,80 @@
+//! A PostgreSQL database of a test's own, on the server that the environment names.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use tokio_postgres::{NoTls, SimpleQueryMessage};
+
+const SERVER: &str = "HELIOGRAPH_TEST_POSTGRES";
+
+/// One database; dropped with this.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    server: String,
+    name: String,
+}
+
+impl Postgres {
+    pub(crate) fn create() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let server = std::env::var(SERVER).unwrap_or_else(|_| {
+            panic!(
+                "the feature test-postgres needs {SERVER}, the URL of a PostgreSQL server with a role that may \
+                 create databases: scripts/postgres-cluster start DIR prints one"
+            )
+        });
+        let n = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("heliograph_it_{}_{n}_{:x}", std::process::id(), fastrand::u32(..));
+        run(&server, &format!("CREATE DATABASE {name}"));
+        Self { server, name }
+    }
+
+    /// The server's URL with this database in place of the one that stands there.
+    pub(crate) fn url(&self) -> String {
+        let (url, options) = self.server.split_once('?').unwrap_or((&self.server, ""));
+        let (scheme, rest) = url.split_once("://").unwrap();
+        let host = rest.split('/').next().unwrap();
+        let options = if options.is_empty() { String::new() } else { format!("?{options}") };
+        format!("{scheme}://{host}/{}{options}", self.name)
+    }
+
+    pub(crate) fn number(&self, sql: &str) -> i64 {
+        run(&self.url(), sql).unwrap().parse().unwrap()
+    }
+
+    /// Throws everybody out, and lets nobody in.
+    #[allow(dead_code, reason = "only one of the two test binaries loses its database")]
+    pub(crate) fn lose(&self) {
+        run(&self.server, &format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", self.name));
+        let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname";
+        run(&self.server, &format!("{end} = '{}'", self.name));
+    }
+
+    #[allow(dead_code, reason = "only one of the two test binaries loses its database")]
+    pub(crate) fn find_again(&self) {
+        run(&self.server, &format!("ALTER DATABASE {} ALLOW_CONNECTIONS true", self.name));
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        run(&self.server, &format!("DROP DATABASE {} WITH (FORCE)", self.name));
+    }
+}
+
+/// Runs one statement over a connection of its own; the first value that it gives.
+fn run(url: &str, sql: &str) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::select! {
+            found = client.simple_query(sql) => found.unwrap().iter().find_map(first),
+            ended = connection => panic!("the connection to PostgreSQL ended: {ended:?}"),
+        }
+    })
+}
+
+fn first(message: &SimpleQueryMessage) -> Option<String> {
+    match message {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    }
+}

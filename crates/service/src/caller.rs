@@ -1,0 +1,30 @@
+//! The caller: whose request it is, and what its key may do.
+
+use crate::error::{Error, Result};
+use heliograph_domain::account::{Mode, Scope, Scopes};
+use heliograph_domain::id::{AccountId, ApiKeyId};
+
+/// Who calls, by which key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// The account.
+    pub account: AccountId,
+    /// What the key sees.
+    pub mode: Mode,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// The key.
+    pub key: ApiKeyId,
+    /// The account's currency, ISO 4217.
+    pub currency: String,
+}
+
+impl Caller {
+    /// Refuses what the key may not do.
+    ///
+    /// # Errors
+    /// [`Error::Scope`].
+    pub fn needs(&self, scope: Scope) -> Result<()> {
+        if self.scopes.allow(scope) { Ok(()) } else { Err(Error::Scope(scope.name())) }
+    }
+}
