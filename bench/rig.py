@@ -41,6 +41,7 @@ def options(description, **defaults):
     p.add_argument("--no-build", action="store_true", help="take the binaries as they are")
     p.add_argument("--binaries", metavar="DIR", help="take these instead of building any")
     p.add_argument("--dir", help="where data is kept meanwhile: on a real disk [/var/tmp]")
+    p.add_argument("--profile", metavar="FILE", help="where perf puts a profile of heliograph")
     p.add_argument("--keep", action="store_true", help="leave the data and logs there")
     p.set_defaults(**defaults)
     return p
@@ -319,14 +320,35 @@ class Rig:
             mine += tree_cpu(self.postmaster)
         return mine
 
+    @contextlib.contextmanager
+    def profiled(self):
+        """Has perf look over heliograph's shoulder meanwhile, if that is asked for."""
+        if self.args.profile:
+            what = ["-p", self.processes["heliograph"].pid, "-o", self.args.profile]
+            how = ["-F", 499, "-e", "cpu-clock", "--call-graph", "dwarf,16384"]
+            self.start("perf", "perf", "record", *how, *what)
+            time.sleep(0.5)
+        yield
+        self.stop("perf", signal.SIGINT)
+
     def memory(self):
         return memory(self.processes["heliograph"].pid)
 
-    def metric(self, name):
-        for line in http(f"{self.base}/metrics").splitlines():
-            if line.startswith(name + " "):
-                return float(line.split()[1])
-        return 0.0
+    def metric(self, *names):
+        """The values of these metrics; 0 for what has not been counted yet."""
+        lines = [line.split() for line in http(f"{self.base}/metrics").splitlines()]
+        values = {line[0]: float(line[1]) for line in lines if len(line) == 2}
+        found = [values.get(f"heliograph_{name}", 0.0) for name in names]
+        return found if len(found) > 1 else found[0]
+
+    @contextlib.contextmanager
+    def batches(self, figures):
+        """Notes how many rows a transaction of the writer changed meanwhile."""
+        counters = ["writer_batch_rows_sum", "writer_batch_rows_count"]
+        before = self.metric(*counters)
+        yield
+        rows, batches = (now - then for now, then in zip(self.metric(*counters), before))
+        figures["rows_per_commit"] = round(rows / max(batches, 1), 1)
 
     def prove(self, messages):
         """Every message was paid for once, none is waiting, every invariant holds."""

@@ -17,6 +17,9 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{NoTls, Statement};
 use uuid::Uuid;
 
+/// A row as the driver gives it.
+pub(crate) type RawRow = tokio_postgres::Row;
+
 /// What each connection is told once.
 ///
 /// The plans are generic and may not read whole tables: a plan made while a table was small would

@@ -16,6 +16,9 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
+/// A row as the driver gives it.
+pub(crate) type RawRow<'r> = rusqlite::Row<'r>;
+
 const READERS: usize = 4;
 /// Statements that one connection keeps prepared; there are fewer hot ones than this.
 const STATEMENTS: usize = 64;

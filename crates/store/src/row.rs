@@ -1,5 +1,7 @@
 //! Rows on their way out of an answer, and what several tables' files read from them.
 
+use crate::db_postgres as postgres;
+use crate::db_sqlite as sqlite;
 use crate::error::{Error, Result};
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, MessageId};
@@ -13,8 +15,8 @@ use uuid::Uuid;
 
 /// One row of an answer. Columns are counted from 0.
 pub(crate) enum Row<'r> {
-    Sqlite(&'r rusqlite::Row<'r>),
-    Postgres(&'r tokio_postgres::Row),
+    Sqlite(&'r sqlite::RawRow<'r>),
+    Postgres(&'r postgres::RawRow),
 }
 
 impl Row<'_> {
@@ -24,8 +26,8 @@ impl Row<'_> {
 
     pub(crate) fn opt_int(&self, i: usize) -> Result<Option<i64>> {
         match self {
-            Self::Sqlite(r) => crate::db_sqlite::opt_int(r, i),
-            Self::Postgres(r) => crate::db_postgres::opt_int(r, i),
+            Self::Sqlite(r) => sqlite::opt_int(r, i),
+            Self::Postgres(r) => postgres::opt_int(r, i),
         }
     }
 
@@ -52,8 +54,8 @@ impl Row<'_> {
 
     pub(crate) fn opt_text(&self, i: usize) -> Result<Option<String>> {
         match self {
-            Self::Sqlite(r) => crate::db_sqlite::opt_text(r, i),
-            Self::Postgres(r) => crate::db_postgres::opt_text(r, i),
+            Self::Sqlite(r) => sqlite::opt_text(r, i),
+            Self::Postgres(r) => postgres::opt_text(r, i),
         }
     }
 
@@ -63,15 +65,15 @@ impl Row<'_> {
 
     pub(crate) fn opt_uuid(&self, i: usize) -> Result<Option<Uuid>> {
         match self {
-            Self::Sqlite(r) => crate::db_sqlite::opt_uuid(r, i),
-            Self::Postgres(r) => crate::db_postgres::opt_uuid(r, i),
+            Self::Sqlite(r) => sqlite::opt_uuid(r, i),
+            Self::Postgres(r) => postgres::opt_uuid(r, i),
         }
     }
 
     pub(crate) fn bytes(&self, i: usize) -> Result<Vec<u8>> {
         match self {
-            Self::Sqlite(r) => crate::db_sqlite::bytes(r, i),
-            Self::Postgres(r) => crate::db_postgres::bytes(r, i),
+            Self::Sqlite(r) => sqlite::bytes(r, i),
+            Self::Postgres(r) => postgres::bytes(r, i),
         }
     }
 }

@@ -30,6 +30,12 @@ impl Request {
         request.header("Content-Type", "application/json").body(body)
     }
 
+    /// The same request to another address.
+    pub(crate) fn to(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
+    }
+
     pub(crate) fn key(self, key: &str) -> Self {
         self.header("Authorization", format!("Bearer {key}"))
     }

@@ -1,11 +1,23 @@
 //! The whole server from outside: the program as it is shipped, its HTTP and its commands.
 
 #[cfg(test)]
+mod bad_days;
+#[cfg(test)]
+mod commands;
+#[cfg(test)]
 mod database;
 #[cfg(test)]
 mod first_message;
 #[cfg(test)]
+mod health;
+#[cfg(test)]
 mod http;
+#[cfg(test)]
+mod idempotency;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
+mod live;
 #[cfg(test)]
 mod patience;
 #[cfg(all(test, feature = "test-postgres"))]
@@ -13,8 +25,16 @@ mod postgres;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
+mod routes;
+#[cfg(test)]
 mod send_sms;
 #[cfg(test)]
 mod server;
 #[cfg(test)]
+mod shutdown;
+#[cfg(test)]
 mod smsc;
+#[cfg(test)]
+mod start;
+#[cfg(test)]
+mod wrong_input;

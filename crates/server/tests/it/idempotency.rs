@@ -1,0 +1,124 @@
+//! `Idempotency-Key`: the same request makes one message, however often and from wherever it comes.
+
+use crate::database::{Engine, each_engine};
+use crate::http::{self, Request};
+use crate::send_sms::hello;
+use crate::server::Server;
+use crate::wrong_input::problem;
+use std::collections::BTreeSet;
+
+each_engine!(idempotency: a_repeated_request_gets_the_same_answer another_body_is_refused
+    twins_make_one_message keys_belong_to_account_and_mode what_failed_is_not_kept);
+
+const ANN: &str = "+447700900123";
+
+fn request(key: &str, once: &str) -> Request {
+    Request::send_sms(key, hello(ANN).to_string()).header("Idempotency-Key", once)
+}
+
+fn messages(server: &Server) -> i64 {
+    server.database.number("SELECT count(*) FROM messages")
+}
+
+fn a_repeated_request_gets_the_same_answer(engine: Engine) {
+    let mut server = Server::start(engine);
+    let key = server.key();
+    for once in ["order 1", "x", &"k".repeat(255), "~!@#$%^&*()_+{}|:\"<>?"] {
+        let first = server.ask(&request(&key, once));
+        assert_eq!((first.status, first.header("idempotent-replayed")), (201, None));
+        let id = first.json()["id"].as_str().unwrap().to_owned();
+        let replayed = |server: &Server| {
+            let again = server.ask(&request(&key, once));
+            assert_eq!((again.status, again.header("idempotent-replayed")), (201, Some("true")));
+            assert_eq!(again.header("location"), first.header("location"));
+            assert_eq!(again.json(), first.json());
+        };
+        replayed(&server);
+        // Also once it has gone its way, and in another life of the server.
+        assert_eq!(server.ended(&key, &id)["status"], "DELIVERED");
+        replayed(&server);
+        server.kill();
+        server.launch();
+        server.await_ready();
+        replayed(&server);
+    }
+    assert_eq!(messages(&server), 4);
+}
+
+fn another_body_is_refused(engine: Engine) {
+    let server = Server::start(engine);
+    let key = server.key();
+    let first = server.ask(&request(&key, "order 1"));
+    assert_eq!(first.status, 201);
+    let body = hello(ANN).to_string();
+    for other in [hello("+447700900124").to_string(), format!("{body} "), body.replace("Hello", "hello")] {
+        let answer = server.ask(&Request::send_sms(&key, other).header("Idempotency-Key", "order 1"));
+        assert_eq!(problem(&answer, 422, "idempotency_key_reused"), []);
+    }
+    assert_eq!(server.ask(&request(&key, "order 1")).json(), first.json());
+    assert_eq!(messages(&server), 1);
+}
+
+fn twins_make_one_message(engine: Engine) {
+    let server = Server::start(engine);
+    let nodes = nodes(&server);
+    let addresses: Vec<_> = nodes.iter().chain([&server]).map(Server::address).collect();
+    let request = request(&server.key(), "twins");
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let ask = |n: usize| http::ask(addresses[n % addresses.len()], &request).unwrap();
+        let ask = &ask;
+        let twins: Vec<_> = (0..20).map(|n| scope.spawn(move || ask(n))).collect();
+        twins.into_iter().map(|twin| twin.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(|a| a.status == 201), "{answers:?}");
+    let bodies: BTreeSet<_> = answers.iter().map(http::Answer::text).collect();
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+    let firsts = answers.iter().filter(|a| a.header("idempotent-replayed").is_none());
+    assert_eq!(firsts.count(), 1);
+    assert_eq!(messages(&server), 1);
+}
+
+/// Another node, where there can be one.
+fn nodes(server: &Server) -> Vec<Server> {
+    match *server.database {
+        crate::database::Database::Sqlite(_) => Vec::new(),
+        #[cfg(feature = "test-postgres")]
+        crate::database::Database::Postgres(_) => {
+            let mut node = server.beside();
+            node.launch();
+            node.await_ready();
+            vec![node]
+        }
+    }
+}
+
+fn keys_belong_to_account_and_mode(engine: Engine) {
+    let config = "[[carriers]]\nname = 'pretend'\nkind = 'simulated'\n\
+                  [[routes]]\nprefix = ''\ncarriers = ['pretend']";
+    let server = Server::with(engine, config);
+    let live = server.live_key("ann@example.com", "0");
+    let test = server.told(&["key", "create", "--account", "ann@example.com"]);
+    let other = server.told(&["key", "create", "--account", "ann@example.com"]);
+    let ids: BTreeSet<_> = [&live, &test, &server.key()]
+        .map(|key| {
+            let answer = server.ask(&request(key, "order 1"));
+            assert_eq!((answer.status, answer.header("idempotent-replayed")), (201, None));
+            answer.json()["id"].as_str().unwrap().to_owned()
+        })
+        .into();
+    assert_eq!(ids.len(), 3);
+    // Not to the API key: one that takes over finishes what another began.
+    let answer = server.ask(&request(&other, "order 1"));
+    assert_eq!(answer.header("idempotent-replayed"), Some("true"));
+    assert_eq!(messages(&server), 3);
+}
+
+fn what_failed_is_not_kept(engine: Engine) {
+    let server = Server::start(engine);
+    let key = server.key();
+    let wrong = Request::send_sms(&key, "{}").header("Idempotency-Key", "order 1");
+    problem(&server.ask(&wrong), 400, "invalid_request");
+    assert_eq!(server.ask(&request("nobody", "order 1")).status, 401);
+    let answer = server.ask(&request(&key, "order 1"));
+    assert_eq!((answer.status, answer.header("idempotent-replayed")), (201, None));
+}
