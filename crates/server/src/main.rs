@@ -3,6 +3,7 @@
 mod commands;
 mod config;
 mod greeting;
+mod log;
 mod output;
 mod rates;
 mod serve;

@@ -32,6 +32,9 @@ use uuid::Uuid;
 
 /// How long the node may take to finish what it has begun.
 const DRAIN: Duration = Duration::from_secs(30);
+/// How much of it clients get to finish their requests: one that dawdles must not cost the carriers
+/// the time in which they give their work back.
+const DRAIN_WEB: Duration = Duration::from_secs(10);
 /// How often the gathered metrics are brought into order.
 const UPKEEP: Duration = Duration::from_secs(5);
 /// Parts that may wait for the simulated SMSC, which answers at once.
@@ -120,14 +123,17 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     tracing::info!("draining");
     draining.send_replace(true);
     let drained = tokio::time::timeout(DRAIN, async {
-        while web.join_next().await.is_some() {}
+        let asked = async { while web.join_next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN_WEB, asked).await.is_err() {
+            tracing::warn!("a client did not finish its request in time");
+            web.shutdown().await;
+        }
         stop.send_replace(true);
         while engine.join_next().await.is_some() {}
     });
     let in_time = drained.await.is_ok();
     if !in_time {
         tracing::warn!("not everything was finished in time; leases that are left run out");
-        web.shutdown().await;
         engine.shutdown().await;
     }
     background.shutdown().await;

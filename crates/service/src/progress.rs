@@ -271,7 +271,8 @@ fn log(id: MessageId, before: &State, after: &State) {
         return;
     }
     let failure = after.failure.as_ref().map(|f| f.code.name());
-    tracing::info!(message = %id, status = after.status.name(), failure, "message");
+    // Not `message`: that is the name of the words themselves.
+    tracing::info!(id = %id, status = after.status.name(), failure, "message");
     if after.status == Status::Failed {
         metrics::counter!("heliograph_messages_failed_total", "reason" => failure.unwrap_or(""))
             .increment(1);

@@ -94,9 +94,11 @@ impl Rules for Road {
         }
     }
 
-    fn probe(&mut self, batch: &Batch) -> Option<(AccountId, MessageId)> {
+    fn probe(&mut self, batch: &Batch, answers: &Answers) -> Option<(AccountId, MessageId)> {
         // Everything but a new message is fenced by its lease or by the state machine.
-        batch.accepts.iter().map(|a| (a.message.account, a.message.id)).next()
+        let mut told = batch.accepts.iter().zip(&answers.closed.verdicts);
+        let (made, _) = told.find(|(_, verdict)| **verdict == Accepted::Done)?;
+        Some((made.message.account, made.message.id))
     }
 }
 

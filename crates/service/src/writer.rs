@@ -186,15 +186,19 @@ impl Batch {
     /// Cuts the batch in two, so that one bad command is found and its neighbours are not harmed.
     /// Wire order within a kind is kept: the first half goes first.
     fn split(mut self) -> (Self, Self) {
-        fn half<T>(all: &mut Vec<T>) -> Vec<T> {
-            all.split_off(all.len() / 2)
+        fn rest<T>(all: &mut Vec<T>, first: &mut usize) -> Vec<T> {
+            let stay = all.len().min(*first);
+            *first -= stay;
+            all.split_off(stay)
         }
+        // Counted over all kinds: halves of each would leave one command of each together for ever.
+        let mut first = self.len() / 2;
         let second = Self {
-            accepts: half(&mut self.accepts),
-            progress: half(&mut self.progress),
-            claims: half(&mut self.claims),
-            renewals: half(&mut self.renewals),
-            expiries: half(&mut self.expiries),
+            accepts: rest(&mut self.accepts, &mut first),
+            progress: rest(&mut self.progress, &mut first),
+            claims: rest(&mut self.claims, &mut first),
+            renewals: rest(&mut self.renewals, &mut first),
+            expiries: rest(&mut self.expiries, &mut first),
             weight: 0,
         };
         (self, second)
@@ -235,9 +239,9 @@ pub trait Rules: Send {
     /// The batch is durable: tell everyone.
     fn answer(&mut self, batch: Batch, answers: Self::Answers);
 
-    /// Whether a batch whose commit got no answer is there after all; `None` when it can be written
-    /// again without harm.
-    fn probe(&mut self, batch: &Batch) -> Option<(AccountId, MessageId)>;
+    /// What tells whether a batch whose commit got no answer is there after all; `None` when it can be
+    /// written again without harm.
+    fn probe(&mut self, batch: &Batch, answers: &Self::Answers) -> Option<(AccountId, MessageId)>;
 }
 
 /// The way to the writer; cheap to clone.
@@ -334,7 +338,7 @@ async fn transact<R: Rules>(context: &Context, rules: &mut R, batch: &Batch) -> 
     match tx.commit().await {
         Ok(()) => Ok(answers),
         Err(Error::CommitLost(e)) => {
-            let Some((account, id)) = rules.probe(batch) else {
+            let Some((account, id)) = rules.probe(batch, &answers) else {
                 return Err(Error::Conflict(e)); // harmless to write again
             };
             let mut conn = context.db.read().await.map_err(|_| Error::CommitLost(e.clone()))?;

@@ -8,6 +8,7 @@ use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Verdict;
 use heliograph_domain::time::Timestamp;
+use std::collections::BTreeMap;
 
 /// A part that a carrier took, under the carrier's name for it.
 #[derive(Clone, Debug)]
@@ -70,7 +71,10 @@ pub struct Met {
 /// # Errors
 /// As any write.
 pub async fn take(tx: &mut Conn, taken: &[Taken], at: Timestamp) -> Result<Vec<Met>> {
-    let rows = taken.iter().map(|t| {
+    // PostgreSQL takes each id once in a statement, and all nodes in one order never wait in a circle.
+    let newest: BTreeMap<_, _> =
+        taken.iter().map(|t| ((t.carrier, t.smsc_id.as_str()), t)).collect();
+    let rows = newest.values().map(|t| {
         [
             t.carrier.0.into(),
             t.smsc_id.as_str().into(),

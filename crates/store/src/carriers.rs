@@ -9,14 +9,18 @@ use heliograph_domain::id::CarrierId;
 /// # Errors
 /// As any write.
 pub async fn number(tx: &mut Conn, name: &str) -> Result<CarrierId> {
+    // Only a new name is inserted: on PostgreSQL each insert uses up a number, even one that is in vain.
+    if let Some(known) = find(tx, name).await? {
+        return Ok(known);
+    }
     let insert = "INSERT INTO carriers (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
     tx.execute(insert, &[name.into()]).await?;
-    let found = tx
-        .query_one("SELECT id FROM carriers WHERE name = $1", &[name.into()], |r| {
-            Ok(CarrierId(r.small(0)?))
-        })
-        .await?;
-    found.ok_or_else(|| Error::corrupt("a carrier just named is gone"))
+    find(tx, name).await?.ok_or_else(|| Error::corrupt("a carrier just named is gone"))
+}
+
+async fn find(tx: &mut Conn, name: &str) -> Result<Option<CarrierId>> {
+    let sql = "SELECT id FROM carriers WHERE name = $1";
+    tx.query_one(sql, &[name.into()], |r| Ok(CarrierId(r.small(0)?))).await
 }
 
 /// All carriers that ever had a number.

@@ -7,6 +7,7 @@ use crate::row::Row;
 use crate::value::Value;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -52,6 +53,7 @@ impl Sqlite {
             )));
         }
         refuse_network_file_system(&path)?;
+        let turn = take_turns(&path);
         let mut writer =
             connect(&path, OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         writer
@@ -68,6 +70,7 @@ impl Sqlite {
                 Ok(reader)
             })
             .collect::<Result<Vec<_>>>()?;
+        drop(turn);
         let dirty = Arc::new(AtomicBool::new(true));
         let (stop, stopped) = mpsc::channel();
         let thread = {
@@ -137,10 +140,22 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     Ok(conn)
 }
 
+/// The folder of the file, locked: a process that opens a new file at the same time waits here, since
+/// SQLite does not wait for one that turns the log on, nor the migrations for one another. `None`
+/// where a folder can't be locked; then whoever is late is told so, and has to try again.
+fn take_turns(path: &Path) -> Option<File> {
+    let folder = File::open(folder(path)).ok()?;
+    folder.lock().ok().map(|()| folder)
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// SQLite's locks and its shared memory do not work over a network: two nodes would corrupt the file.
 fn refuse_network_file_system(path: &Path) -> Result<()> {
-    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (Ok(dir), Ok(mounts)) = (dir.canonicalize(), std::fs::read_to_string("/proc/self/mounts"))
+    let (Ok(dir), Ok(mounts)) =
+        (folder(path).canonicalize(), std::fs::read_to_string("/proc/self/mounts"))
     else {
         return Ok(()); // not Linux, or no such folder: opening will say
     };

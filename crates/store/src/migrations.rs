@@ -15,7 +15,7 @@ mod embedded {
 /// Guards the schema of one PostgreSQL database while a node changes it.
 const LOCK: i64 = 0x0068_656c_696f_6772;
 
-/// Brings a SQLite file up to date. Another process that does the same waits for the file's lock.
+/// Brings a SQLite file up to date; the caller sees to it that no other process does the same.
 pub(crate) fn sqlite(conn: &mut Connection) -> Result<()> {
     embedded::sqlite::migrations::runner()
         .run(conn)

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::row;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, NodeId};
 use heliograph_domain::lease::{Lane, Lease, Leased};
-use heliograph_domain::message::Message;
+use heliograph_domain::message::{Message, Status};
 use heliograph_domain::time::Timestamp;
 
 const INSERT: Bulk = Bulk {
@@ -68,10 +68,13 @@ pub struct Claim {
 
 /// Leases what is due and free, lane by lane, the longest due first. `parts_taken` is left empty.
 ///
+/// What has ended while it waited is taken off the queue: a message of several parts fails by the
+/// receipt of one, and an outcome can come after its lease.
+///
 /// # Errors
 /// As any write.
 pub async fn claim(tx: &mut Conn, claim: &Claim) -> Result<Vec<Leased>> {
-    let mut found: Vec<Leased> = Vec::new();
+    let mut found: Vec<(Leased, bool)> = Vec::new();
     for lane in Lane::ALL {
         let room = claim.limit.saturating_sub(found.len());
         if room == 0 {
@@ -79,7 +82,7 @@ pub async fn claim(tx: &mut Conn, claim: &Claim) -> Result<Vec<Leased>> {
         }
         found.extend(find(tx, claim, lane, room).await?);
     }
-    let rows = found.iter().map(|f| {
+    let rows = found.iter().map(|(f, _)| {
         let l = &f.lease;
         [
             l.carrier.0.into(),
@@ -92,10 +95,19 @@ pub async fn claim(tx: &mut Conn, claim: &Claim) -> Result<Vec<Leased>> {
         ]
     });
     tx.bulk_execute(&LEASE, &rows.collect()).await?;
-    Ok(found)
+    let (ended, waiting): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, ended)| *ended);
+    let ended: Vec<_> = ended.iter().map(|(f, _)| &f.lease).collect();
+    settle(tx, &ended).await?;
+    Ok(waiting.into_iter().map(|(f, _)| f).collect())
 }
 
-async fn find(tx: &mut Conn, claim: &Claim, lane: Lane, limit: usize) -> Result<Vec<Leased>> {
+/// What can be leased, and whether it has ended.
+async fn find(
+    tx: &mut Conn,
+    claim: &Claim,
+    lane: Lane,
+    limit: usize,
+) -> Result<Vec<(Leased, bool)>> {
     // CROSS JOIN keeps SQLite from turning the join around; PostgreSQL passes over what another node
     // is just claiming.
     let sql = tx.pick(FIND, FIND_POSTGRES);
@@ -107,7 +119,8 @@ async fn find(tx: &mut Conn, claim: &Claim, lane: Lane, limit: usize) -> Result<
     ];
     tx.query(sql, &params, |r| {
         let message = row::message(r, 5)?;
-        Ok(Leased {
+        let ended = r.small::<i16>(23)? != Status::Queued.code();
+        let leased = Leased {
             lease: Lease {
                 carrier: claim.carrier,
                 lane,
@@ -122,14 +135,16 @@ async fn find(tx: &mut Conn, claim: &Claim, lane: Lane, limit: usize) -> Result<
             doubts: r.small(3)?,
             in_doubt: r.opt_int(4)?.is_some(),
             parts_taken: Vec::new(),
-        })
+        };
+        Ok((leased, ended))
     })
     .await
 }
 
 const FIND: &str = "SELECT q.due_at, q.attempt, q.tries, q.doubts, q.lease_until,
         m.id, m.account, m.mode, m.api_key, m.campaign, m.recipient, m.country, m.originator, m.text, m.reference,
-        m.encoding, m.parts, m.part_price, m.carrier, m.optout_list, m.accepted_at, m.scheduled_for, m.expires_at
+        m.encoding, m.parts, m.part_price, m.carrier, m.optout_list, m.accepted_at, m.scheduled_for, m.expires_at,
+        m.status
     FROM queue q CROSS JOIN messages m
     WHERE q.carrier = $1 AND q.lane = $2 AND q.due_at <= $3 AND (q.owner IS NULL OR q.lease_until < $3)
       AND m.account = q.account AND m.id = q.id
@@ -137,7 +152,8 @@ const FIND: &str = "SELECT q.due_at, q.attempt, q.tries, q.doubts, q.lease_until
 
 const FIND_POSTGRES: &str = "SELECT q.due_at, q.attempt, q.tries, q.doubts, q.lease_until,
         m.id, m.account, m.mode, m.api_key, m.campaign, m.recipient, m.country, m.originator, m.text, m.reference,
-        m.encoding, m.parts, m.part_price, m.carrier, m.optout_list, m.accepted_at, m.scheduled_for, m.expires_at
+        m.encoding, m.parts, m.part_price, m.carrier, m.optout_list, m.accepted_at, m.scheduled_for, m.expires_at,
+        m.status
     FROM queue q CROSS JOIN messages m
     WHERE q.carrier = $1 AND q.lane = $2 AND q.due_at <= $3 AND (q.owner IS NULL OR q.lease_until < $3)
       AND m.account = q.account AND m.id = q.id

@@ -1,4 +1,4 @@
-//! A database for one test, on either engine: made for it, looked into from outside, dropped after it.
+//! A database for one test, on either engine: made for it, looked into from outside, then dropped.
 
 use rusqlite::OpenFlags;
 use std::path::PathBuf;
@@ -38,6 +38,28 @@ impl Database {
             #[cfg(feature = "test-postgres")]
             Self::Postgres(p) => Some(p.url()),
         }
+    }
+
+    /// Changes something behind the server's back.
+    pub(crate) fn change(&self, sql: &str) {
+        match self {
+            Self::Sqlite(path) => {
+                let conn = rusqlite::Connection::open(path).unwrap();
+                conn.busy_timeout(Duration::from_secs(5)).unwrap();
+                assert!(conn.execute(sql, []).unwrap() > 0);
+            }
+            #[cfg(feature = "test-postgres")]
+            Self::Postgres(p) => p.change(sql),
+        }
+    }
+
+    /// Keeps every other writer out of an SQLite file, until the connection is dropped.
+    pub(crate) fn lock(&self) -> rusqlite::Connection {
+        let Self::Sqlite(path) = self else { panic!("only a file can be locked") };
+        let conn = rusqlite::Connection::open(path).unwrap();
+        conn.busy_timeout(Duration::from_secs(5)).unwrap();
+        conn.execute_batch("BEGIN IMMEDIATE").unwrap();
+        conn
     }
 
     /// The one number that a query gives.

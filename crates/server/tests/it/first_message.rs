@@ -43,8 +43,8 @@ fn request(server: &Server, line: &str) -> Request {
 }
 
 fn the_greetings_own_line_sends_a_message(engine: Engine) {
-    let mut server = Server::start(engine);
-    let greeting = server.process().stdout.text();
+    let server = Server::start(engine);
+    let greeting = server.greeting();
     let lines: Vec<_> = greeting.lines().filter(|l| l.contains("curl")).collect();
     let [send, look] = lines[..] else { panic!("{greeting}") };
     let answer = server.ask(&request(&server, send));
@@ -58,9 +58,9 @@ fn the_greetings_own_line_sends_a_message(engine: Engine) {
         first,
         json!({
             "id": id, "recipient": "447700900123", "status": "QUEUED", "originator": "Heliograph",
-            "reference": null, "text": "Hello, world", "mode": "test", "encoding": "GSM_7", "parts": 1,
-            "partsAccepted": 0, "partsDelivered": 0, "price": "0.0000", "currency": "EUR",
-            "createdAt": created, "expiresAt": first["expiresAt"], "sentAt": null, "doneAt": null,
+            "reference": null, "text": "Hello, world", "mode": "test", "encoding": "GSM_7",
+            "parts": 1, "partsAccepted": 0, "partsDelivered": 0, "price": "0.0000",
+            "currency": "EUR", "createdAt": created, "expiresAt": first["expiresAt"], "sentAt": null, "doneAt": null,
             "failure": null, "inDoubt": false, "possibleDuplicate": false
         })
     );
@@ -96,7 +96,9 @@ fn a_second_start_greets_nobody(engine: Engine) {
     assert!(server.stop().success());
     server.launch();
     server.await_ready();
-    assert_eq!(server.process().stdout.text(), "");
     let body = json!({ "originator": "Shop", "recipient": "+447700900123", "text": "Again" });
     server.accepted(&key, &body);
+    server.process().terminate();
+    assert!(server.process().wait().success());
+    assert_eq!(server.process().stdout.text(), "");
 }

@@ -7,7 +7,7 @@ use crate::send_sms::hello;
 use crate::server::Server;
 
 each_engine!(health: a_server_at_work_is_alive_and_ready metrics_count_what_happened
-    the_log_names_no_secrets);
+    the_log_names_no_secrets the_log_speaks_json);
 
 fn a_server_at_work_is_alive_and_ready(engine: Engine) {
     let server = Server::start(engine);
@@ -42,10 +42,16 @@ fn metrics_count_what_happened(engine: Engine) {
         ("heliograph_messages_failed_total", 1.0),
         ("heliograph_carrier_bound", 1.0),
     ] {
-        eventually(&format!("{name} is {value}"), || (metric(&server, name) == value).then_some(()));
+        eventually(&format!("{name} is {value}"), || {
+            (metric(&server, name) == value).then_some(())
+        });
     }
     let page = server.ask(&Request::get("/metrics")).text();
-    for name in ["heliograph_queue_depth", "heliograph_writer_batch_rows", "heliograph_writer_commit_seconds"] {
+    for name in [
+        "heliograph_queue_depth",
+        "heliograph_writer_batch_rows",
+        "heliograph_writer_commit_seconds",
+    ] {
         assert!(page.contains(name), "{name} is missing:\n{page}");
     }
 }
@@ -66,4 +72,34 @@ fn the_log_names_no_secrets(engine: Engine) {
     assert!(!log.contains("swordfish"), "a text");
     assert!(!log.contains(&key[8..]), "a key");
     assert!(!log.contains('\u{1b}'), "colours in a file");
+}
+
+/// A line of the log with its fields, none of them twice.
+#[derive(Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    timestamp: String,
+    level: String,
+    message: String,
+    id: String,
+    status: String,
+    failure: Option<String>,
+}
+
+fn the_log_speaks_json(engine: Engine) {
+    let server = Server::with(engine, "[telemetry]\nformat = 'json'");
+    let key = server.key();
+    let id = server.accepted(&key, &hello("+447700900001"));
+    let lines: Vec<Line> = eventually("the log tells of the failure", || {
+        let log = server.log();
+        let lines = log.lines().filter(|l| l.contains(&id) && l.contains("status\":\""));
+        let lines: Vec<_> = lines.map(|l| serde_json::from_str(l).unwrap()).collect();
+        (lines.len() == 2).then_some(lines)
+    });
+    assert!(lines.iter().all(|l| (&l.id, l.message.as_str()) == (&id, "message")), "{lines:?}");
+    let last = lines.last().unwrap();
+    assert_eq!((last.status.as_str(), last.failure.as_deref()), ("FAILED", Some("unreachable")));
+    for line in server.log().lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    }
 }

@@ -51,8 +51,11 @@ fn another_body_is_refused(engine: Engine) {
     let first = server.ask(&request(&key, "order 1"));
     assert_eq!(first.status, 201);
     let body = hello(ANN).to_string();
-    for other in [hello("+447700900124").to_string(), format!("{body} "), body.replace("Hello", "hello")] {
-        let answer = server.ask(&Request::send_sms(&key, other).header("Idempotency-Key", "order 1"));
+    for other in
+        [hello("+447700900124").to_string(), format!("{body} "), body.replace("Hello", "hello")]
+    {
+        let answer =
+            server.ask(&Request::send_sms(&key, other).header("Idempotency-Key", "order 1"));
         assert_eq!(problem(&answer, 422, "idempotency_key_reused"), []);
     }
     assert_eq!(server.ask(&request(&key, "order 1")).json(), first.json());
@@ -61,13 +64,13 @@ fn another_body_is_refused(engine: Engine) {
 
 fn twins_make_one_message(engine: Engine) {
     let server = Server::start(engine);
-    let nodes = nodes(&server);
+    let nodes = server.others();
     let addresses: Vec<_> = nodes.iter().chain([&server]).map(Server::address).collect();
-    let request = request(&server.key(), "twins");
+    let request = &request(&server.key(), "twins");
     let answers: Vec<_> = std::thread::scope(|scope| {
-        let ask = |n: usize| http::ask(addresses[n % addresses.len()], &request).unwrap();
-        let ask = &ask;
-        let twins: Vec<_> = (0..20).map(|n| scope.spawn(move || ask(n))).collect();
+        let targets = addresses.iter().cycle().take(20);
+        let ask = |address| http::ask(address, request).unwrap();
+        let twins: Vec<_> = targets.map(|to| scope.spawn(move || ask(*to))).collect();
         twins.into_iter().map(|twin| twin.join().unwrap()).collect()
     });
     assert!(answers.iter().all(|a| a.status == 201), "{answers:?}");
@@ -76,20 +79,6 @@ fn twins_make_one_message(engine: Engine) {
     let firsts = answers.iter().filter(|a| a.header("idempotent-replayed").is_none());
     assert_eq!(firsts.count(), 1);
     assert_eq!(messages(&server), 1);
-}
-
-/// Another node, where there can be one.
-fn nodes(server: &Server) -> Vec<Server> {
-    match *server.database {
-        crate::database::Database::Sqlite(_) => Vec::new(),
-        #[cfg(feature = "test-postgres")]
-        crate::database::Database::Postgres(_) => {
-            let mut node = server.beside();
-            node.launch();
-            node.await_ready();
-            vec![node]
-        }
-    }
 }
 
 fn keys_belong_to_account_and_mode(engine: Engine) {

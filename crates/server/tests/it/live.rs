@@ -123,8 +123,8 @@ fn a_dry_run_prices_and_stores_nothing(engine: Engine) {
     assert_eq!((answer.status, answer.header("location")), (200, None));
     assert_eq!(
         answer.json(),
-        json!({ "dryRun": true, "recipient": "447700900123", "originator": "Shop", "encoding": "UCS_2",
-                "parts": 2, "price": "0.1000", "currency": "EUR" })
+        json!({ "dryRun": true, "recipient": "447700900123", "originator": "Shop",
+                "encoding": "UCS_2", "parts": 2, "price": "0.1000", "currency": "EUR" })
     );
     body["dryRun"] = json!("yes");
     problem(&server.post(&key, &body), 400, "invalid_request");

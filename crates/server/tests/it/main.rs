@@ -20,7 +20,8 @@ mod keys;
 mod live;
 #[cfg(test)]
 mod patience;
-#[cfg(all(test, feature = "test-postgres"))]
+#[cfg(test)]
+#[cfg(feature = "test-postgres")]
 mod postgres;
 #[cfg(test)]
 mod process;

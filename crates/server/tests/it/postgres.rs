@@ -17,8 +17,8 @@ impl Postgres {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let server = std::env::var(SERVER).unwrap_or_else(|_| {
             panic!(
-                "the feature test-postgres needs {SERVER}, the URL of a PostgreSQL server with a role that may \
-                 create databases: scripts/postgres-cluster start DIR prints one"
+                "the feature test-postgres needs {SERVER}, the URL of a PostgreSQL server with a \
+                 role that may create databases: scripts/postgres-cluster start DIR prints one"
             )
         });
         let n = MADE.fetch_add(1, Ordering::Relaxed);
@@ -38,6 +38,11 @@ impl Postgres {
 
     pub(crate) fn number(&self, sql: &str) -> i64 {
         run(&self.url(), sql).unwrap().parse().unwrap()
+    }
+
+    #[allow(dead_code, reason = "only one of the two test binaries changes anything")]
+    pub(crate) fn change(&self, sql: &str) {
+        run(&self.url(), sql);
     }
 
     /// Throws everybody out, and lets nobody in.

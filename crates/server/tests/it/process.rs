@@ -1,13 +1,12 @@
 //! A child process whose every line is kept, and which never outlives its test.
 
-use crate::patience::{eventually, within};
+use crate::patience::eventually;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// The program under test: what `HELIOGRAPH_BIN` names, else what Cargo has just built.
 pub(crate) fn program() -> OsString {
@@ -110,14 +109,10 @@ impl Process {
         status
     }
 
-    /// Whether it goes on living for this long.
-    pub(crate) fn lives_for(&mut self, time: Duration) -> bool {
-        within(time, || self.ended()).is_none()
-    }
-
     /// From now on no file of the process may grow beyond so many bytes; `None` lifts the limit.
     pub(crate) fn limit_files(&self, bytes: Option<u64>) {
-        let limit = Rlimit { current: bytes, maximum: None };
+        let most = rustix::process::getrlimit(Resource::Fsize).maximum;
+        let limit = Rlimit { current: bytes.or(most), maximum: most };
         rustix::process::prlimit(Some(self.pid()), Resource::Fsize, limit).unwrap();
     }
 }

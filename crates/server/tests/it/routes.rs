@@ -7,17 +7,32 @@ use crate::server::Server;
 use crate::wrong_input::problem;
 use std::collections::BTreeSet;
 
-each_engine!(routes: unknown_addresses_and_methods unknown_messages request_ids one_connection_many_requests);
+each_engine!(routes: unknown_addresses_and_methods unknown_messages request_ids
+    one_connection_many_requests);
 
 const ANN: &str = "+447700900123";
 
 fn unknown_addresses_and_methods(engine: Engine) {
     let server = Server::start(engine);
     let key = server.key();
-    for path in ["/", "/v1", "/v1/", "/v1/send", "/v1/send/sms/", "/v1/send/SMS", "/v1/messages", "/v1/messages/",
-        "/v1/messages/a/b", "/v2/send/sms", "/docs", "/v1/send/sms/../sms", "/%2e%2e/etc/passwd"]
-    {
-        for request in [Request::get(path), Request::send_sms(&key, hello(ANN).to_string()).to(path)] {
+    for path in [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/send",
+        "/v1/send/sms/",
+        "/v1/send/SMS",
+        "/v1/messages",
+        "/v1/messages/",
+        "/v1/messages/a/b",
+        "/v2/send/sms",
+        "/docs",
+        "/v1/send/sms/../sms",
+        "/%2e%2e/etc/passwd",
+    ] {
+        for request in
+            [Request::get(path), Request::send_sms(&key, hello(ANN).to_string()).to(path)]
+        {
             assert_eq!(problem(&server.ask(&request), 404, "not_found"), [], "{path}");
         }
     }
@@ -42,7 +57,16 @@ fn unknown_messages(engine: Engine) {
     let server = Server::start(engine);
     let key = server.key();
     let id = server.accepted(&key, &hello(ANN));
-    for id in ["0190b0a0-0000-7000-8000-000000000000", "0", "nothing", "%00", "1e9999", "-1", "%F0%9F%9A%80", &id[1..]] {
+    for id in [
+        "0190b0a0-0000-7000-8000-000000000000",
+        "0",
+        "nothing",
+        "%00",
+        "1e9999",
+        "-1",
+        "%F0%9F%9A%80",
+        &id[1..],
+    ] {
         assert_eq!(problem(&server.message(&key, id), 404, "not_found"), [], "{id}");
     }
     assert_eq!(server.message(&key, &id.to_uppercase()).json()["id"], id);
@@ -62,7 +86,9 @@ fn request_ids(engine: Engine) {
     }
     let mut made = BTreeSet::new();
     let too_long = "i".repeat(129);
-    for odd in [b"".as_slice(), b"a b", b"a\"b", b"<b>", "ü".as_bytes(), b"a,b", too_long.as_bytes()] {
+    for odd in
+        [b"".as_slice(), b"a b", b"a\"b", b"<b>", "ü".as_bytes(), b"a,b", too_long.as_bytes()]
+    {
         made.insert(with(odd));
     }
     made.insert(server.ask(&Request::get("/healthz")).header("x-request-id").unwrap().to_owned());

@@ -5,7 +5,7 @@ use crate::http::{self, Answer, Request};
 use crate::patience::eventually;
 use crate::process::{self, Process};
 use serde_json::Value;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitStatus, Output};
 use std::rc::Rc;
 use tempfile::TempDir;
@@ -26,6 +26,19 @@ impl Server {
         let home = tempfile::tempdir().unwrap();
         let database = Rc::new(Database::new(engine, home.path()));
         Self::on(database, home, config)
+    }
+
+    /// Other nodes beside it, ready, where there can be any.
+    #[cfg_attr(not(feature = "test-postgres"), expect(clippy::unused_self, reason = "see below"))]
+    pub(crate) fn others(&self) -> Vec<Self> {
+        #[cfg(feature = "test-postgres")]
+        if let Database::Postgres(_) = *self.database {
+            let mut node = self.beside();
+            node.launch();
+            node.await_ready();
+            return vec![node];
+        }
+        Vec::new()
     }
 
     /// Another node on the same database, with a data folder of its own.
@@ -69,8 +82,13 @@ impl Server {
 
     /// Starts it, without waiting until it is ready.
     pub(crate) fn launch(&mut self) {
+        self.launch_with(&["serve", "--listen", "127.0.0.1:0"]);
+    }
+
+    /// The same, with other arguments.
+    pub(crate) fn launch_with(&mut self, arguments: &[&str]) {
         let mut command = self.command();
-        self.run(command.args(["serve", "--listen", "127.0.0.1:0"]));
+        self.run(command.args(arguments));
     }
 
     /// Starts it so that a write beyond the limit of [`Process::limit_files`] is an error to it, as
@@ -104,7 +122,11 @@ impl Server {
         if self.address.is_none() {
             let log = process.stderr.text();
             let line = log.lines().find(|l| l.contains("listening"));
-            self.address = line.map(|l| l.split("address=").nth(1).unwrap().parse().unwrap());
+            let port = line.and_then(|l| l.split_once("127.0.0.1:")).map(|(_, rest)| {
+                let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+                rest[..end].parse::<u16>().unwrap()
+            });
+            self.address = port.map(|port| (Ipv4Addr::LOCALHOST, port).into());
         }
         self.address
     }
@@ -145,11 +167,18 @@ impl Server {
         format!("{}{}", self.told, now.unwrap_or_default())
     }
 
+    /// What it says at its very first start.
+    pub(crate) fn greeting(&self) -> String {
+        let said = &self.process.as_ref().expect("not running").stdout;
+        eventually("it greets", || {
+            Some(said.text()).filter(|text| text.contains("makes more keys"))
+        })
+    }
+
     /// The test key of the greeting.
     pub(crate) fn key(&self) -> String {
-        let greeting = self.process.as_ref().expect("not running").stdout.text();
-        let mut words = greeting.split_whitespace();
-        words.find(|w| w.starts_with("hg_test_")).expect("no greeting").to_owned()
+        let greeting = self.greeting();
+        greeting.split_whitespace().find(|w| w.starts_with("hg_test_")).unwrap().to_owned()
     }
 
     /// Runs a command beside it.
@@ -230,7 +259,7 @@ impl Drop for Server {
         if std::thread::panicking() {
             let log = self.log();
             let lines: Vec<_> = log.lines().collect();
-            let last = lines.get(lines.len().saturating_sub(200)..).unwrap_or_default();
+            let last = lines.get(lines.len().saturating_sub(40)..).unwrap_or_default();
             eprintln!("-- the server's log, its end\n{}", last.join("\n"));
         }
         self.kill();

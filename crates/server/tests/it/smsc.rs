@@ -20,6 +20,7 @@ pub(crate) struct Entry {
     pub(crate) event: String,
     pub(crate) destination: String,
     pub(crate) text: Option<String>,
+    #[allow(dead_code, reason = "only one of the two test binaries counts parts")]
     pub(crate) part: Option<u8>,
 }
 
@@ -69,12 +70,17 @@ impl Smsc {
         journal.map(|e| e.text.unwrap_or_default()).collect()
     }
 
+    pub(crate) const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A configuration that sends all live messages to it, for nothing.
     pub(crate) fn config(&self, window: u16) -> String {
         let port = self.port;
         format!(
             "[[carriers]]\nname = 'remote'\nkind = 'smpp'\nhost = '127.0.0.1'\nport = {port}\n\
-             system_id = 'heliograph'\nwindow = {window}\n[[routes]]\nprefix = ''\ncarriers = ['remote']\n"
+             system_id = 'heliograph'\nwindow = {window}\n\
+             [[routes]]\nprefix = ''\ncarriers = ['remote']\n"
         )
     }
 }

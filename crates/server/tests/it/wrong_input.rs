@@ -26,102 +26,117 @@ pub(crate) fn problem(answer: &Answer, status: u16, code: &str) -> Vec<(String, 
     assert!(body.as_object().unwrap().keys().all(|k| known.contains(&k.as_str())), "{body}");
     let faults = body["errors"].as_array().cloned().unwrap_or_default();
     let text = |v: &Value| v.as_str().unwrap().to_owned();
-    assert!(faults.iter().all(|f| text(&f["detail"]).ends_with('.')), "{body}");
+    assert!(faults.iter().all(|f| text(&f["detail"]).ends_with(['.', ')'])), "{body}");
     faults.iter().map(|f| (text(&f["pointer"]), text(&f["code"]))).collect()
+}
+
+/// A field | the code of its fault | values, each as JSON.
+const FIELDS: &str = r##"
+    recipient        | required           | null
+    recipient        | wrong_type         | 447700900123 | ["+447700900123"] | {"a": "1"} | true
+    recipient        | invalid_number     | "" | " " | "+" | "07700900123" | "00447700900123"
+    recipient        | invalid_number     | "+999 1234 5678" | "65" | "+44 7700" | "+1 555 2671"
+    recipient        | invalid_number     | "+0447700900123" | "+44 7700 9001234" | "+65 9823 45678"
+    recipient        | invalid_number     | "447700900123,447700900124" | "447700900123\n"
+    recipient        | invalid_number     | "++447700900123" | "44+7700900123" | "tel:+447700900123"
+    recipient        | invalid_number     | "+44 7700 900123 ext 5" | "+44/7700900123" | "Ann"
+    recipient        | invalid_number     | "٤٤٧٧٠٠٩٠٠١٢٣" | "\ud83d\ude00"
+    recipient        | invalid_character  | "+44770090\u00000123"
+    originator       | required           | null
+    originator       | wrong_type         | 123 | [] | 1.5
+    originator       | invalid_originator | "" | "   " | " Shop" | "Shop " | "Twelve chars" | "Café"
+    originator       | invalid_originator | "Sh\nop" | "Shop!" | "12" | "+1234567890123456" | "&"
+    originator       | invalid_originator | "+44 7700 900123" | "日本"
+    originator       | invalid_character  | "Shop\u0000"
+    text             | required           | null | ""
+    text             | wrong_type         | 1 | ["Hello"] | {} | false
+    text             | invalid_character  | "Hel\u0000lo" | "\u0000"
+    reference        | wrong_type         | 1 | {} | [] | true
+    reference        | invalid_character  | "a\u0000b"
+    validitySeconds  | out_of_range       | 0 | 59 | 259201 | -60 | 9223372036854775807
+    validitySeconds  | wrong_type         | "60" | 60.5 | 60.0 | 6e1 | 18446744073709551615 | [60]
+    maxParts         | out_of_range       | 0 | -1 | 256
+    maxParts         | wrong_type         | "1" | 1.5 | true
+    dryRun           | wrong_type         | "true" | 1 | []
+    shortenUrl       | wrong_type         | "false" | 0
+    shortenUrl       | not_available      | true
+    blockOptout      | wrong_type         | "false" | 0
+    blockOptout      | not_available      | true
+    schedule         | not_available      | "2030-01-01T00:00:00Z" | "" | 1
+    scheduleTimezone | not_available      | "Europe/London" | {}
+    recipients       | unknown_field      | ["+447700900123"] | 1 | null"##;
+
+/// A good body with this value, written as JSON, in place of what a field had.
+fn body_with(field: &str, value: &str) -> String {
+    let mut body = hello(ANN);
+    body.as_object_mut().unwrap().remove(field);
+    let rest = body.to_string();
+    format!("{},\"{field}\":{value}}}", rest.strip_suffix('}').unwrap())
 }
 
 fn one_field_at_a_time(engine: Engine) {
     let server = Server::start(engine);
     let (key, before) = (server.key(), server.stored());
-    let long = "x".repeat(256);
-    let cases: [(&str, &str, &[Value]); 12] = [
-        ("recipient", "required", &[Value::Null]),
-        ("recipient", "wrong_type", &[json!(447_700_900_123_u64), json!([ANN]), json!({ "number": ANN }), json!(true)]),
-        ("recipient", "invalid_number", &[
-            json!(""), json!(" "), json!("+"), json!("07700900123"), json!("00447700900123"), json!("+0447700900123"),
-            json!("+999 1234 5678"), json!("65"), json!("+44 7700"), json!("+1 555 2671"), json!("+65 9823 45678"),
-            json!("+44 7700 9001234"), json!("447700900123,447700900124"), json!("447700900123\n"), json!("++447700900123"),
-            json!("44+7700900123"), json!("+44 7700 900123 ext 5"), json!("tel:+447700900123"), json!("Ann"),
-            json!("٤٤٧٧٠٠٩٠٠١٢٣"), json!("+44/7700900123"), json!("1".repeat(100_000)),
-        ]),
-        ("originator", "required", &[Value::Null]),
-        ("originator", "wrong_type", &[json!(123), json!([]), json!(1.5)]),
-        ("originator", "invalid_originator", &[
-            json!(""), json!("   "), json!(" Shop"), json!("Shop "), json!("Twelve chars"), json!("Café"), json!("Shop!"),
-            json!("Sh\nop"), json!("12"), json!("+1234567890123456"), json!("+44 7700 900123"), json!("&"), json!("日本"),
-            json!("x".repeat(100_000)),
-        ]),
-        ("text", "required", &[Value::Null, json!("")]),
-        ("text", "wrong_type", &[json!(1), json!(["Hello"]), json!({}), json!(false)]),
-        ("text", "invalid_character", &[json!("Hel\0lo"), json!("\0")]),
-        ("reference", "wrong_type", &[json!(1), json!({}), json!([]), json!(true)]),
-        ("reference", "too_long", &[json!(long), json!("日".repeat(256))]),
-        ("reference", "invalid_character", &[json!("a\0b")]),
-    ];
-    let more: [(&str, &str, &[Value]); 12] = [
-        ("validitySeconds", "out_of_range", &[json!(0), json!(59), json!(259_201), json!(-60), json!(i64::MAX)]),
-        ("validitySeconds", "wrong_type", &[json!("60"), json!(60.5), json!(60.0), json!(u64::MAX), json!([60])]),
-        ("maxParts", "out_of_range", &[json!(0), json!(-1), json!(256)]),
-        ("maxParts", "wrong_type", &[json!("1"), json!(1.5), json!(true)]),
-        ("dryRun", "wrong_type", &[json!("true"), json!(1), json!([])]),
-        ("shortenUrl", "wrong_type", &[json!("false"), json!(0)]),
-        ("shortenUrl", "not_available", &[json!(true)]),
-        ("blockOptout", "wrong_type", &[json!("false"), json!(0)]),
-        ("blockOptout", "not_available", &[json!(true)]),
-        ("schedule", "not_available", &[json!("2030-01-01T00:00:00Z"), json!(""), json!(1)]),
-        ("scheduleTimezone", "not_available", &[json!("Europe/London"), json!({})]),
-        ("recipients", "unknown_field", &[json!([ANN]), json!(1), Value::Null]),
-    ];
-    for (field, code, values) in cases.into_iter().chain(more) {
-        for value in values {
-            let mut body = hello(ANN);
-            body[field] = value.clone();
-            let faults = problem(&server.post(&key, &body), 400, "invalid_request");
-            assert_eq!(faults, [(format!("#/{field}"), code.to_owned())], "{field}: {value}");
-        }
+    let refused = |body: String, field: &str, code: &str| {
+        let what = body.get(..200).unwrap_or(&body).to_owned();
+        let faults = problem(&server.ask(&Request::send_sms(&key, body)), 400, "invalid_request");
+        assert_eq!(faults, [(format!("#/{field}"), code.to_owned())], "{what}");
+    };
+    for row in FIELDS.lines().skip(1) {
+        let mut columns = row.split(" | ").map(str::trim);
+        let (field, code) = (columns.next().unwrap(), columns.next().unwrap());
+        columns.for_each(|value| refused(body_with(field, value), field, code));
     }
+    let long = |letter: &str, times| json!(letter.repeat(times)).to_string();
+    refused(body_with("reference", &long("x", 256)), "reference", "too_long");
+    refused(body_with("reference", &long("日", 256)), "reference", "too_long");
+    refused(body_with("recipient", &long("1", 100_000)), "recipient", "invalid_number");
+    refused(body_with("originator", &long("x", 100_000)), "originator", "invalid_originator");
     for field in ["originator", "recipient", "text"] {
         let mut body = hello(ANN);
         body.as_object_mut().unwrap().remove(field);
-        let faults = problem(&server.post(&key, &body), 400, "invalid_request");
-        assert_eq!(faults, [(format!("#/{field}"), "required".to_owned())]);
+        refused(body.to_string(), field, "required");
     }
     assert_eq!(server.stored(), before);
 }
+
+/// Bodies that are no JSON object, or more than one.
+const NO_OBJECTS: &str = r#"
+    { | {}} | {} {} | [] | [{}] | null | true | 1 | "text" | not json | {'text': 'x'} | {text: "x"}
+    {"text": } | {"text"} | {"text": "x",} | {"text": NaN} | {"text": 1e400} | {"text": 01}
+    {"text": "\x"} | {"text": "\ud800"} | {"text": "\udc00\ud800"}
+    {"text": "\ud83d"} | {"\udc00": 1}"#;
 
 fn bodies_that_are_no_object(engine: Engine) {
     let server = Server::start(engine);
     let (key, before) = (server.key(), server.stored());
     let good = hello(ANN).to_string();
-    let (nested, many) = ("[".repeat(100_000), format!("{{{}\"z\":1}}", "\"a\":1,".repeat(1_000)));
-    let bodies: [&[u8]; 24] = [
-        b"", b" ", b"{", b"{}}", b"[]", b"[{}]", b"null", b"true", b"1", b"\"text\"", b"not json", b"{'text': 'x'}",
-        b"{\"text\": \"x\",}", b"{\"text\": }", b"{\"text\"}", b"{text: \"x\"}", b"{\"text\": \"\xff\xfe\"}",
-        b"{\"text\": \"\\ud800\"}", b"{\"text\": \"\\udc00\\ud800\"}", b"{\"text\": \"line\nbreak\"}",
-        b"{\"text\": NaN}", good[..good.len() - 1].as_bytes(), nested.as_bytes(), many.as_bytes(),
-    ];
+    let rows = NO_OBJECTS.lines().flat_map(|row| row.split(" | "));
+    let mut bodies: Vec<Vec<u8>> = rows.map(|body| body.trim().into()).collect();
+    bodies.extend([b" ".to_vec(), b"\0".to_vec(), b"{\"text\": \"line\nbreak\"}".to_vec()]);
+    bodies.push(b"{\"text\": \"\xff\xfe\"}".to_vec());
+    bodies.push(b"[".repeat(100_000));
+    bodies.push(format!("{{{}\"z\":1}}", "\"a\":1,".repeat(1_000)).into());
+    bodies.push(good.as_bytes()[..good.len() - 1].to_vec());
+    // Right up to its end, and then it goes on.
+    bodies.extend(["x", "{}", ",", "\0"].map(|tail| format!("{good}{tail}").into()));
+    // Another encoding, and a byte order mark.
+    bodies.push(good.encode_utf16().flat_map(u16::to_le_bytes).collect());
+    bodies.push(format!("\u{feff}{good}").into());
     for body in bodies {
-        let answer = server.ask(&Request::send_sms(&key, body));
+        let answer = server.ask(&Request::send_sms(&key, &*body));
         let faults = problem(&answer, 400, "invalid_request");
         assert_eq!(faults, [], "{}", String::from_utf8_lossy(&body[..body.len().min(80)]));
     }
-    // A body that is right up to its end, and then goes on.
-    for tail in ["x", "{}", ",", "\0"] {
-        problem(&server.ask(&Request::send_sms(&key, format!("{good}{tail}"))), 400, "invalid_request");
-    }
-    // The same in another encoding, and behind a byte order mark.
-    let utf16: Vec<u8> = good.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    problem(&server.ask(&Request::send_sms(&key, utf16)), 400, "invalid_request");
-    problem(&server.ask(&Request::send_sms(&key, format!("\u{feff}{good}"))), 400, "invalid_request");
     assert_eq!(server.stored(), before);
 }
 
 fn everything_at_once(engine: Engine) {
     let server = Server::start(engine);
     let (key, before) = (server.key(), server.stored());
-    let body = r#"{"originator":"Twelve chars","recipient":"Ann","reference":7,"validitySeconds":1,"maxParts":0,
-        "blockOptout":true,"shortenUrl":true,"schedule":"now","dryRun":"yes","Text":"Hello","a/b~c":1,
-        "originator":"Shop"}"#;
+    let body = r#"{"originator":"Twelve chars","recipient":"Ann","reference":7,"validitySeconds":1,
+        "maxParts":0,"blockOptout":true,"shortenUrl":true,"schedule":"now","dryRun":"yes",
+        "Text":"Hello","a/b~c":1,"originator":"Shop"}"#;
     let mut faults = problem(&server.ask(&Request::send_sms(&key, body)), 400, "invalid_request");
     faults.sort();
     let expected = [
@@ -178,9 +193,16 @@ fn headers_and_sizes(engine: Engine) {
     let body = hello(ANN).to_string();
     let post = || Request::new("POST", "/v1/send/sms").key(&key).body(body.clone());
     problem(&server.ask(&post()), 415, "unsupported_media_type");
-    for kind in ["", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "json",
-        "application/jsonp", "application/problem+json", "multipart/form-data; boundary=x"]
-    {
+    for kind in [
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/json; charset=latin1",
+        "json",
+        "application/jsonp",
+        "application/problem+json",
+        "multipart/form-data; boundary=x",
+    ] {
         let answer = server.ask(&post().header("Content-Type", kind));
         problem(&answer, 415, "unsupported_media_type");
     }
@@ -189,14 +211,16 @@ fn headers_and_sizes(engine: Engine) {
         let large = format!("{body}{}", " ".repeat(size - body.len()));
         problem(&server.ask(&Request::send_sms(&key, large)), 413, "payload_too_large");
     }
-    for value in [b"".to_vec(), vec![b'x'; 256], "schl\u{fc}ssel".as_bytes().to_vec(), b"a\tb".to_vec()] {
-        let request = Request::send_sms(&key, body.clone()).header("Idempotency-Key", value.clone());
+    for value in [b"".to_vec(), vec![b'x'; 256], "schl\u{fc}ssel".as_bytes().to_vec()] {
+        let request =
+            Request::send_sms(&key, body.clone()).header("Idempotency-Key", value.clone());
         let faults = problem(&server.ask(&request), 400, "invalid_request");
         let expected = ("header:Idempotency-Key".to_owned(), "invalid_idempotency_key".to_owned());
         assert_eq!(faults, [expected], "{value:?}");
     }
     let twice = Request::send_sms(&key, body.clone()).header("Idempotency-Key", "a");
-    let faults = problem(&server.ask(&twice.header("Idempotency-Key", "a")), 400, "invalid_request");
+    let faults =
+        problem(&server.ask(&twice.header("Idempotency-Key", "a")), 400, "invalid_request");
     assert_eq!(faults.len(), 1);
     assert_eq!(server.stored(), before);
 }

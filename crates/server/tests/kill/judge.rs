@@ -68,8 +68,8 @@ impl Case<'_> {
         wrong.extend(books(server));
         let failed = self.finals.iter().filter(|f| f.status == "FAILED").count();
         let summary = format!(
-            "{} kills, {} link cuts, {} messages, {} acknowledged, {} answers lost, {} submitted, {doubled} doubled \
-             of {bound} allowed, {failed} failed",
+            "{} kills, {} link cuts, {} messages, {} acknowledged, {} answers lost, {} submitted, \
+             {doubled} doubled of {bound} allowed, {failed} failed",
             self.kills,
             cuts,
             self.load.messages(),
@@ -135,15 +135,17 @@ fn fault(f: &Final, taken: &Taken<'_>) -> Option<String> {
     Some(format!("{f:?} {what}: {parts:?}"))
 }
 
+/// What `heliograph check` finds, at any time.
+pub(crate) fn check(server: &Server) -> Option<String> {
+    let check = server.tool(&["check"]);
+    let text = || [check.stdout, check.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+    (!check.status.success()).then(|| text().concat())
+}
+
 /// What the database itself can tell.
 fn books(server: &Server) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let check = server.tool(&["check"]);
-    if !check.status.success() {
-        let (list, why) = (check.stdout, check.stderr);
-        wrong.push([list, why].map(|t| String::from_utf8_lossy(&t).into_owned()).concat());
-    }
-    let twice = "SELECT count(*) FROM (SELECT recipient FROM messages GROUP BY recipient HAVING count(*) > 1) t";
+    let mut wrong: Vec<_> = check(server).into_iter().collect();
+    let twice = "SELECT count(*) - count(DISTINCT recipient) FROM messages";
     for (what, sql) in [
         ("messages were made twice", twice),
         ("rows are left in the queue", "SELECT count(*) FROM queue"),

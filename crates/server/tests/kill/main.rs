@@ -1,7 +1,7 @@
 //! `kill -9` at random moments under load, judged from outside by what driver and SMSC wrote down.
 //!
-//! `HELIOGRAPH_BIN` names the program (else what Cargo has just built), `HELIOGRAPH_KILL_ROUNDS` the
-//! number of kills (25), `HELIOGRAPH_KILL_SEED` makes the moments those of an earlier run again.
+//! `HELIOGRAPH_BIN` names the program (else it is what Cargo has built), `HELIOGRAPH_KILL_ROUNDS`
+//! the number of rounds (25), and `HELIOGRAPH_KILL_SEED` brings back the moments of an earlier run.
 
 #[cfg(test)]
 #[path = "../it/database.rs"]
@@ -20,7 +20,8 @@ mod load;
 #[cfg(test)]
 #[path = "../it/patience.rs"]
 mod patience;
-#[cfg(all(test, feature = "test-postgres"))]
+#[cfg(test)]
+#[cfg(feature = "test-postgres")]
 #[path = "../it/postgres.rs"]
 mod postgres;
 #[cfg(test)]
@@ -44,7 +45,8 @@ fn one_node_on_sqlite() {
     rounds::run(database::Engine::Sqlite, 1);
 }
 
-#[cfg(all(test, feature = "test-postgres"))]
+#[cfg(test)]
+#[cfg(feature = "test-postgres")]
 #[test]
 fn two_nodes_on_postgres() {
     rounds::run(database::Engine::Postgres, 2);

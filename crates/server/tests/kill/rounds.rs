@@ -2,7 +2,7 @@
 
 use crate::database::Engine;
 use crate::driver::{self, Log};
-use crate::judge::{Case, Final};
+use crate::judge::{Case, Final, check};
 use crate::load::Load;
 use crate::patience::{pause, within};
 use crate::server::Server;
@@ -15,13 +15,22 @@ const CLIENTS: usize = 8;
 pub(crate) const WINDOW: u16 = 50;
 /// Submits after which the SMSC cuts a link.
 pub(crate) const CUT_EVERY: u64 = 1_500;
-/// The longest time between two kills.
+/// The longest time from a start to a kill, in milliseconds.
 const ROUND: u64 = 1_800;
-/// How long everything may take to come out at the end.
-const DRAIN: Duration = Duration::from_secs(60);
+/// How long everything may take to come out in the end: the leases of a dead node hold a minute.
+const DRAIN: Duration = Duration::from_secs(120);
 
 fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|v| v.parse().expect("a whole number"))
+}
+
+/// Nodes on one database under load, and what happened to them.
+struct Site<'a> {
+    nodes: Vec<Server>,
+    load: &'a Load,
+    random: fastrand::Rng,
+    kills: u64,
+    wrong: Vec<String>,
 }
 
 /// Runs all rounds on so many nodes, and judges.
@@ -30,86 +39,129 @@ pub(crate) fn run(engine: Engine, nodes: usize) {
     let rounds = from_environment("HELIOGRAPH_KILL_ROUNDS").unwrap_or(25);
     let seed = from_environment("HELIOGRAPH_KILL_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("kill: {engine:?}, seed {seed}");
+    let smsc = smsc();
+    let nodes = install(engine, nodes, &smsc);
+    let load = Load::new(nodes[0].live_key("ann@example.com", "10000.00"), nodes.len());
+    let random = fastrand::Rng::with_seed(seed);
+    let mut site = Site { nodes, load: &load, random, kills: 0, wrong: Vec::new() };
+    let log = under_load(&load, || site.all_rounds(rounds));
+    let Site { nodes, kills, mut wrong, .. } = site;
+    wrong.extend(drain(&nodes[0]));
+    let finals = finals(&load, &log);
+    let case = Case { load: &load, log: &log, finals: &finals, journal: smsc.journal(), kills };
+    let (summary, found) = case.judge(&nodes[0]);
+    println!("kill: {engine:?}, seed {seed}, {rounds} rounds: {summary}");
+    wrong.extend(log.wrong.iter().cloned().chain(found));
+    let some = wrong.get(..20).unwrap_or(&wrong);
+    assert!(wrong.is_empty(), "seed {seed}: {} faults\n{}", wrong.len(), some.join("\n"));
+}
+
+/// One that cuts links, and is out of order now and then.
+fn smsc() -> Smsc {
     let cut = CUT_EVERY.to_string();
-    let smsc = Smsc::start(&[
-        "--disconnect-every",
-        &cut,
-        "--receipt-delay=50",
-        "--resp-delay=3",
-        "--error-rate=0.005",
-        "--keep-messages=0",
-    ]);
-    let config = format!(
-        "[rates]\ndefault = '0.0100'\n[telemetry]\nlog = 'warn,heliograph=info'\n{}",
-        smsc.config(WINDOW)
-    );
-    let mut site = vec![Server::new(engine, &config)];
-    let key = site[0].live_key("ann@example.com", "10000.00");
+    let link = ["--disconnect-every", &cut, "--resp-delay=3", "--error-rate=0.005"];
+    Smsc::start(&[&link[..], &["--receipt-delay=50", "--keep-messages=0"]].concat())
+}
+
+fn install(engine: Engine, nodes: usize, smsc: &Smsc) -> Vec<Server> {
+    let config = "[rates]\ndefault = '0.0100'\n[telemetry]\nlog = 'warn,heliograph=info'\n";
+    let first = Server::new(engine, &format!("{config}{}", smsc.config(WINDOW)));
+    // The schema, before anybody starts.
+    first.check();
+    let mut all = vec![first];
     #[cfg(feature = "test-postgres")]
-    for _ in 1..nodes {
-        let next = site[0].beside();
-        site.push(next);
+    while all.len() < nodes {
+        all.push(all[0].beside());
     }
-    let load = Load::new(key, nodes);
-    let (log, mut wrong, kills) = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| driver::drive(&load))).collect();
-        let watcher = scope.spawn(|| driver::watch(&load));
-        let kills = kill_and_start(&mut site, &load, rounds, seed);
+    assert_eq!(all.len(), nodes);
+    all
+}
+
+/// Lets the clients work for as long as `rounds` takes; what they wrote down.
+fn under_load(load: &Load, rounds: impl FnOnce()) -> Log {
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| driver::drive(load))).collect();
+        let watcher = scope.spawn(|| driver::watch(load));
+        rounds();
         load.end();
-        let mut log = Log::default();
+        let mut log = Log { wrong: watcher.join().unwrap(), ..Log::default() };
         for client in clients {
             let Log { sent, lost, wrong } = client.join().unwrap();
             log.sent.extend(sent);
             log.lost += lost;
             log.wrong.extend(wrong);
         }
-        (log, watcher.join().unwrap(), kills)
-    });
-    wrong.extend(log.wrong.iter().cloned());
-    wrong.extend(drain(&site[0]));
-    let finals = finals(&load, &log);
-    let case = Case { load: &load, log: &log, finals: &finals, journal: smsc.journal(), kills };
-    let (summary, found) = case.judge(&site[0]);
-    println!("kill: {engine:?}, seed {seed}, {rounds} rounds: {summary}");
-    wrong.extend(found);
-    let some = wrong.get(..20).unwrap_or(&wrong);
-    assert!(wrong.is_empty(), "seed {seed}: {} faults\n{}", wrong.len(), some.join("\n"));
+        log
+    })
 }
 
-/// Kills a node, or now and then all of them, so many times; in the end all run. The number of kills.
-fn kill_and_start(site: &mut [Server], load: &Load, rounds: u64, seed: u64) -> u64 {
-    let mut random = fastrand::Rng::with_seed(seed);
-    let mut kills = 0;
-    site.iter_mut().for_each(Server::launch);
-    for _ in 0..rounds {
-        let end = Instant::now() + Duration::from_millis(random.u64(20..ROUND));
+impl Site<'_> {
+    /// Kills a node, or now and then all of them, so many times. In the end all run but one of
+    /// several, which stays dead.
+    fn all_rounds(&mut self, rounds: u64) {
+        self.nodes.iter_mut().for_each(Server::launch);
+        for round in 0..rounds {
+            let time = self.random.u64(20..ROUND);
+            self.run_for(time);
+            if round % 3 == 0 && self.is_up() {
+                self.wrong.extend(check(&self.nodes[0]));
+            }
+            if self.random.u8(..) < 96 && self.is_up() {
+                self.disturb();
+            }
+            let (one, all) = (self.random.usize(..self.nodes.len()), self.random.u8(..) < 32);
+            for n in (0..self.nodes.len()).filter(|n| all || *n == one) {
+                self.kill(n);
+            }
+            for node in self.nodes.iter_mut().filter(|node| !node.is_launched()) {
+                node.launch();
+            }
+        }
+        for (n, node) in self.nodes.iter_mut().enumerate() {
+            node.await_ready();
+            self.load.set_node(n, Some(node.address()));
+        }
+        self.run_for(500);
+        if self.nodes.len() > 1 {
+            self.kill(self.nodes.len() - 1);
+            pause(Duration::from_millis(500));
+        }
+    }
+
+    fn kill(&mut self, n: usize) {
+        self.nodes[n].kill();
+        self.load.set_node(n, None);
+        self.kills += 1;
+    }
+
+    /// Tells the clients who listens, for so many milliseconds. A node that ended by itself is
+    /// noticed here.
+    fn run_for(&mut self, time: u64) {
+        let end = Instant::now() + Duration::from_millis(time);
         while Instant::now() < end {
-            look(site, load);
+            for (n, node) in self.nodes.iter_mut().enumerate() {
+                let ended = node.process().ended();
+                assert!(ended.is_none(), "node {n} ended by itself: {ended:?}");
+                self.load.set_node(n, node.listens());
+            }
             pause(Duration::from_millis(2));
         }
-        let (one, all) = (random.usize(..site.len()), random.u8(..) < 32);
-        for (n, node) in site.iter_mut().enumerate().filter(|(n, _)| all || *n == one) {
-            node.kill();
-            load.set_node(n, None);
-            kills += 1;
-        }
-        for node in site.iter_mut().filter(|node| !node.is_launched()) {
-            node.launch();
-        }
     }
-    for (n, node) in site.iter_mut().enumerate() {
-        node.await_ready();
-        load.set_node(n, Some(node.address()));
-    }
-    kills
-}
 
-/// Tells the clients who listens by now. A node that ended by itself is found here.
-fn look(site: &mut [Server], load: &Load) {
-    for (n, node) in site.iter_mut().enumerate() {
-        let ended = node.process().ended();
-        assert!(ended.is_none(), "node {n} ended by itself: {ended:?}");
-        load.set_node(n, node.listens());
+    fn is_up(&mut self) -> bool {
+        self.nodes.iter_mut().all(|node| node.listens().is_some())
+    }
+
+    /// Takes the database away for a moment, where that can be done, and lets all go on a while.
+    fn disturb(&mut self) {
+        #[cfg(feature = "test-postgres")]
+        if let crate::database::Database::Postgres(database) = &*self.nodes[0].database {
+            database.lose();
+            pause(Duration::from_millis(self.random.u64(..200)));
+            database.find_again();
+            let time = self.random.u64(..ROUND);
+            self.run_for(time);
+        }
     }
 }
 

@@ -13,12 +13,15 @@ use axum::routing::{get, post};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{Failure, Message, State as MessageState, Status};
 use heliograph_domain::money::Amount;
+use heliograph_domain::phone::Recipient;
 use heliograph_domain::secret;
+use heliograph_domain::time::Timestamp;
 use heliograph_service::caller::Caller;
 use heliograph_service::error::Error;
 use heliograph_service::messages::{self, DEFAULT_VALIDITY, Once, Send};
 use heliograph_service::price::Quote;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,23 +30,32 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const REFERENCE_LIMIT: usize = 255;
 
+/// Where [`send_sms`] answers.
+pub(crate) const SEND_SMS: &str = "/v1/send/sms";
+
 pub(crate) fn routes() -> Router<Arc<App>> {
+    let send = |State(app): State<Arc<App>>, headers: HeaderMap, body: Body| async move {
+        send_sms(&app, &headers, body).await
+    };
     Router::new().route("/send/sms", post(send)).route("/messages/{id}", get(show))
 }
 
-async fn send(
-    State(app): State<Arc<App>>,
-    headers: HeaderMap,
+/// Accepts one message.
+pub(crate) async fn send_sms(
+    app: &App,
+    headers: &HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    let caller = auth::writer(&app, &headers).await?;
-    let bytes = body::read(&headers, body, BODY_LIMIT).await?;
+    let caller = auth::writer(app, headers).await?;
+    let bytes = body::read(headers, body, BODY_LIMIT).await?;
     let (request, dry_run) = parse(&bytes)?;
     if dry_run {
+        // No transaction follows that would look at the key again.
+        let caller = auth::reader(app, headers).await?;
         let quote = messages::quote(&app.context, &caller, &request)?;
         return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
     }
-    let once = idempotency_key(&headers, &bytes)?;
+    let once = idempotency_key(headers, &bytes)?;
     let sent = messages::send(&app.context, &app.writer, &caller, request, once).await;
     if let Err(Error::Unauthenticated) = sent {
         app.keyring.forget(caller.key);
@@ -135,17 +147,25 @@ fn idempotency_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Pro
 }
 
 fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    let json = serde_json::to_vec(body).unwrap_or_default();
+    let mut json = Vec::with_capacity(640);
+    let _ = serde_json::to_writer(&mut json, body);
     let kind = HeaderValue::from_static("application/json");
     (status, [(header::CONTENT_TYPE, kind)], json).into_response()
+}
+
+/// As a string, in the form that it prints itself.
+fn shown<S: Serializer>(value: &impl fmt::Display, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(value)
 }
 
 /// A message as the API shows it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct View<'a> {
-    id: String,
-    recipient: String,
+    #[serde(serialize_with = "shown")]
+    id: MessageId,
+    #[serde(serialize_with = "shown")]
+    recipient: Recipient,
     status: &'static str,
     originator: &'a str,
     reference: Option<&'a str>,
@@ -155,10 +175,13 @@ struct View<'a> {
     parts: u16,
     parts_accepted: u16,
     parts_delivered: u16,
-    price: String,
+    #[serde(serialize_with = "shown")]
+    price: Amount,
     currency: &'a str,
-    created_at: String,
-    expires_at: String,
+    #[serde(serialize_with = "shown")]
+    created_at: Timestamp,
+    #[serde(serialize_with = "shown")]
+    expires_at: Timestamp,
     sent_at: Option<String>,
     done_at: Option<String>,
     failure: Option<FailureView<'a>>,
@@ -178,8 +201,8 @@ struct FailureView<'a> {
 impl<'a> View<'a> {
     fn new(m: &'a Message, s: &'a MessageState, caller: &'a Caller) -> Self {
         Self {
-            id: m.id.to_string(),
-            recipient: m.recipient.to_string(),
+            id: m.id,
+            recipient: m.recipient,
             status: s.status.name(),
             originator: m.originator.as_str(),
             reference: m.reference.as_deref(),
@@ -189,10 +212,10 @@ impl<'a> View<'a> {
             parts: m.parts,
             parts_accepted: s.parts_accepted,
             parts_delivered: s.parts_delivered,
-            price: price(m, s).to_string(),
+            price: price(m, s),
             currency: &caller.currency,
-            created_at: m.accepted_at.to_string(),
-            expires_at: m.expires_at.to_string(),
+            created_at: m.accepted_at,
+            expires_at: m.expires_at,
             sent_at: s.sent_at.map(|t| t.to_string()),
             done_at: s.done_at.map(|t| t.to_string()),
             failure: s.failure.as_ref().map(failure),

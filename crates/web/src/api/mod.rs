@@ -2,4 +2,4 @@
 
 mod messages;
 
-pub(crate) use messages::routes;
+pub(crate) use messages::{SEND_SMS, routes, send_sms};

@@ -1,0 +1,26 @@
+//! The rules as a whole, with the writer and a database, on both engines; the test is the carrier.
+
+#[cfg(test)]
+mod accept;
+#[cfg(test)]
+mod backlog;
+#[cfg(test)]
+#[cfg(feature = "test-postgres")]
+mod lost_commit;
+#[cfg(test)]
+mod node;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod receipts;
+#[cfg(test)]
+mod retries;
+#[cfg(test)]
+mod road;
+#[cfg(test)]
+#[path = "../../../store/tests/it/support.rs"]
+mod support;
+#[cfg(test)]
+mod world;
+#[cfg(test)]
+mod writer;

@@ -1,0 +1,37 @@
+//! The store as a whole, through its public functions, on both engines.
+
+#[cfg(test)]
+mod accounts;
+#[cfg(test)]
+mod api_keys;
+#[cfg(test)]
+mod carrier_refs;
+#[cfg(test)]
+mod check;
+#[cfg(test)]
+mod full_disk;
+#[cfg(test)]
+mod idempotency;
+#[cfg(test)]
+mod leases;
+#[cfg(test)]
+mod messages;
+#[cfg(test)]
+mod numbers;
+#[cfg(test)]
+mod parts;
+#[cfg(test)]
+#[cfg(feature = "test-postgres")]
+mod postgres;
+#[cfg(test)]
+mod queue;
+#[cfg(test)]
+mod rows;
+#[cfg(test)]
+mod schema;
+#[cfg(test)]
+mod sqlite;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod transactions;
