@@ -1,7 +1,9 @@
 //! The one binary: reads the command line and starts what it asks for.
 
+mod carriers;
 mod commands;
 mod config;
+mod folder;
 mod greeting;
 mod log;
 mod output;

@@ -1,34 +1,28 @@
 //! Wires everything together, runs it, and takes it down in order.
 
 use crate::commands::{Role, ServeArgs};
-use crate::config::{CarrierKind, Config};
+use crate::config::Config;
 use crate::system::{RandomIds, SystemClock};
-use crate::{config, greeting, rates, telemetry};
+use crate::{carriers, config, folder, greeting, telemetry};
 use anyhow::{Context as _, bail};
-use heliograph_carrier::carrier::Carrier;
-use heliograph_carrier::smpp::bind::SmppCarrier;
-use heliograph_carrier::smpp::options::SmppOptions;
-use heliograph_carrier::smsc::options::SmscOptions;
-use heliograph_carrier::smsc::server;
-use heliograph_domain::carrier::{Route, Routes};
-use heliograph_domain::id::{CarrierId, NodeId};
+use heliograph_domain::id::NodeId;
 use heliograph_engine::Engine;
+use heliograph_service::api_keys::Keyring;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::dispatch::Desks;
 use heliograph_service::transaction::Road;
 use heliograph_service::{nodes, writer};
 use heliograph_store::{Db, Options};
 use heliograph_web::App;
-use std::fs::{File, TryLockError};
-use std::net::{Ipv4Addr, SocketAddr};
+use metrics_exporter_prometheus::PrometheusHandle;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use uuid::Uuid;
 
 /// How long the node may take to finish what it has begun.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -37,8 +31,6 @@ const DRAIN: Duration = Duration::from_secs(30);
 const DRAIN_WEB: Duration = Duration::from_secs(10);
 /// How often the gathered metrics are brought into order.
 const UPKEEP: Duration = Duration::from_secs(5);
-/// Parts that may wait for the simulated SMSC, which answers at once.
-const SIMULATED_WINDOW: u16 = 200;
 
 /// `heliograph serve`.
 pub(crate) fn main(
@@ -69,78 +61,102 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let data = Path::new(&config.server.data_dir);
     std::fs::create_dir_all(data)
         .with_context(|| format!("server.data_dir {} can't be made", data.display()))?;
-    let _lock = lock(data)?;
+    let _lock = folder::lock(data)?;
     let metrics = telemetry::metrics()?;
     let db = open(&config).await?;
-    let node = nodes::start(&db, identity(data)?).await?;
-    let (settings, carriers) = settings(&db, &config).await?;
+    let node = nodes::start(&db, folder::identity(data)?).await?;
+    let (settings, numbers) = carriers::settings(&db, &config).await?;
     let (_settings, settings) = watch::channel(Arc::new(settings));
     let context = context(db, node, settings);
-    let (to_writer, inbox) = writer::channel();
     let desks = Desks::default();
-    let road = Road::new(context.clone(), desks.clone());
-    let written = start_writer(context.clone(), inbox, road)?;
-    let (draining, drain) = watch::channel(false);
-    let (stop, stopped) = watch::channel(false);
-    let mut background = JoinSet::new();
-    let handle = metrics.clone();
-    background.spawn(async move {
-        let mut beat = tokio::time::interval(UPKEEP);
-        loop {
-            beat.tick().await;
-            handle.run_upkeep();
-        }
-    });
-
-    let mut engine = JoinSet::new();
+    let (to_writer, inbox) = writer::channel();
+    let writer = start_writer(context.clone(), inbox, Road::new(context.clone(), desks.clone()))?;
+    let mut running = Running::new(writer);
+    running.background.spawn(upkeep(metrics.clone()));
     if roles.contains(&Role::Engine) {
-        let carriers = start_carriers(&context, &config, carriers, &mut background).await?;
-        let work = Engine { context: context.clone(), writer: to_writer.clone(), desks, carriers };
-        engine.spawn(heliograph_engine::run(work, stopped));
+        let carriers = carriers::start(&context, &config, numbers, &mut running.background).await?;
+        let (context, writer) = (context.clone(), to_writer.clone());
+        let engine = Engine { context, writer, desks, carriers };
+        running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
     }
-    let mut web = JoinSet::new();
     if roles.contains(&Role::Web) {
-        let listen = config.server.listen;
-        let listener = TcpListener::bind(listen)
-            .await
-            .with_context(|| format!("server.listen {listen} can't be listened on"))?;
-        let address = listener.local_addr()?;
-        greeting::greet(&context, &config.accounts.currency, address).await?;
-        tracing::info!(%address, "listening");
-        let app = App {
-            context: context.clone(),
-            writer: to_writer.clone(),
-            keyring: Default::default(),
-            draining: drain.clone(),
-            metrics: Arc::new(move || metrics.render()),
-        };
-        web.spawn(heliograph_web::serve(listener, app));
+        let listener = listen(&context, &config).await?;
+        let (context, writer) = (context.clone(), to_writer.clone());
+        let draining = running.draining.subscribe();
+        let metrics = Arc::new(move || metrics.render());
+        let app = App { context, writer, keyring: Keyring::default(), draining, metrics };
+        running.web.spawn(heliograph_web::serve(listener, app));
     }
-    tokio::select! {
-        signal = signal() => signal?,
-        Some(ended) = web.join_next() => ended?,
-    }
-    tracing::info!("draining");
-    draining.send_replace(true);
-    let drained = tokio::time::timeout(DRAIN, async {
-        let asked = async { while web.join_next().await.is_some() {} };
-        if tokio::time::timeout(DRAIN_WEB, asked).await.is_err() {
-            tracing::warn!("a client did not finish its request in time");
-            web.shutdown().await;
-        }
-        stop.send_replace(true);
-        while engine.join_next().await.is_some() {}
-    });
-    let in_time = drained.await.is_ok();
-    if !in_time {
-        tracing::warn!("not everything was finished in time; leases that are left run out");
-        engine.shutdown().await;
-    }
-    background.shutdown().await;
     drop((to_writer, context));
-    tokio::task::spawn_blocking(move || written.join()).await?.ok();
-    tracing::info!("stopped");
-    Ok(ExitCode::SUCCESS)
+    running.until_stopped().await
+}
+
+async fn listen(context: &Context, config: &Config) -> anyhow::Result<TcpListener> {
+    let wanted = config.server.listen;
+    let listener = TcpListener::bind(wanted)
+        .await
+        .with_context(|| format!("server.listen {wanted} can't be listened on"))?;
+    let address = listener.local_addr()?;
+    greeting::greet(context, &config.accounts.currency, address).await?;
+    tracing::info!(%address, "listening");
+    Ok(listener)
+}
+
+async fn upkeep(metrics: PrometheusHandle) {
+    let mut beat = tokio::time::interval(UPKEEP);
+    loop {
+        beat.tick().await;
+        metrics.run_upkeep();
+    }
+}
+
+/// Everything that runs, in the order in which it is taken down.
+struct Running {
+    draining: watch::Sender<bool>,
+    web: JoinSet<()>,
+    stop: watch::Sender<bool>,
+    engine: JoinSet<()>,
+    background: JoinSet<()>,
+    writer: JoinHandle<()>,
+}
+
+impl Running {
+    fn new(writer: JoinHandle<()>) -> Self {
+        let (draining, stop) = (watch::Sender::new(false), watch::Sender::new(false));
+        let (web, engine, background) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
+        Self { draining, web, stop, engine, background, writer }
+    }
+
+    /// Waits for the signal, then takes everything down: no new requests, the open ones answered,
+    /// the carriers drained, everything written.
+    async fn until_stopped(mut self) -> anyhow::Result<ExitCode> {
+        tokio::select! {
+            signal = signal() => signal?,
+            Some(ended) = self.web.join_next() => ended?,
+        }
+        tracing::info!("draining");
+        self.draining.send_replace(true);
+        if tokio::time::timeout(DRAIN, self.drain()).await.is_err() {
+            tracing::warn!("not everything was finished in time; leases that are left run out");
+            self.engine.shutdown().await;
+        }
+        self.background.shutdown().await;
+        // With the last handle to it gone, the writer ends once everything is written.
+        let writer = self.writer;
+        drop(tokio::task::spawn_blocking(move || writer.join()).await?);
+        tracing::info!("stopped");
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn drain(&mut self) {
+        let answered = async { while self.web.join_next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN_WEB, answered).await.is_err() {
+            tracing::warn!("a client did not finish its request in time");
+            self.web.shutdown().await;
+        }
+        self.stop.send_replace(true);
+        while self.engine.join_next().await.is_some() {}
+    }
 }
 
 /// Waits for SIGTERM or Ctrl-C.
@@ -152,44 +168,6 @@ pub(crate) async fn signal() -> anyhow::Result<()> {
         pressed = tokio::signal::ctrl_c() => pressed?,
     }
     Ok(())
-}
-
-/// One service per folder: a second one would free the leases of the first.
-fn lock(data: &Path) -> anyhow::Result<File> {
-    let path = data.join("lock");
-    let file =
-        File::create(&path).with_context(|| format!("{} can't be written", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            bail!(
-                "another heliograph is running on {}: stop it, or choose another server.data_dir",
-                data.display()
-            )
-        }
-        Err(TryLockError::Error(e)) => {
-            Err(e).with_context(|| format!("{} can't be locked", path.display()))
-        }
-    }
-}
-
-/// By which the node recognises leases of its former self.
-fn identity(data: &Path) -> anyhow::Result<Uuid> {
-    use heliograph_domain::id::Ids;
-    use heliograph_domain::time::Clock;
-    let path = data.join("node");
-    match std::fs::read_to_string(&path) {
-        Ok(text) => {
-            text.trim().parse().with_context(|| format!("{} is no node's identity", path.display()))
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let fresh = RandomIds.next(SystemClock.now());
-            std::fs::write(&path, format!("{fresh}\n"))
-                .with_context(|| format!("{} can't be written", path.display()))?;
-            Ok(fresh)
-        }
-        Err(e) => Err(e).with_context(|| format!("{} can't be read", path.display())),
-    }
 }
 
 /// Opens the configured database.
@@ -207,89 +185,13 @@ pub(crate) fn context(db: Db, node: NodeId, settings: watch::Receiver<Arc<Settin
     Context { db, clock: Arc::new(SystemClock), ids: Arc::new(RandomIds), node, settings }
 }
 
-/// The operator's settings, and the numbers of the configured carriers.
-pub(crate) async fn settings(
-    db: &Db,
-    config: &Config,
-) -> anyhow::Result<(Settings, Vec<CarrierId>)> {
-    let names: Vec<String> = config.carriers.iter().map(|c| c.name.clone()).collect();
-    let (numbers, simulated) = nodes::carriers(db, &names).await?;
-    let number = |name: &String| {
-        let at = names.iter().position(|n| n == name)?;
-        numbers.get(at).copied()
-    };
-    let mut routes = Vec::new();
-    for route in &config.routes {
-        let carriers: Option<Vec<CarrierId>> = route.carriers.iter().map(number).collect();
-        let carriers = carriers.with_context(|| {
-            format!(
-                "routes: prefix '{}' names a carrier that [[carriers]] does not have",
-                route.prefix
-            )
-        })?;
-        routes.push(Route { prefix: route.prefix.clone(), carriers });
-    }
-    let rates =
-        rates::load(config.rates.default, config.rates.file.as_deref(), &config.accounts.currency)?;
-    Ok((Settings { routes: Routes::new(routes), rates, simulated }, numbers))
-}
-
 /// The writer has a thread of its own: on SQLite its statements run where they are called.
 fn start_writer(
     context: Context,
     inbox: writer::Inbox,
     road: Road,
-) -> anyhow::Result<std::thread::JoinHandle<()>> {
+) -> anyhow::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let body = move || runtime.block_on(writer::run(context, inbox, road));
     Ok(std::thread::Builder::new().name("writer".to_owned()).spawn(body)?)
-}
-
-type Served = (CarrierId, Box<dyn Carrier>, usize);
-
-/// The configured carriers, and the simulated one with its SMSC inside this process.
-async fn start_carriers(
-    context: &Context,
-    config: &Config,
-    numbers: Vec<CarrierId>,
-    background: &mut JoinSet<()>,
-) -> anyhow::Result<Vec<Served>> {
-    let mut served: Vec<Served> = Vec::new();
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-    let simulator = listener.local_addr()?;
-    background.spawn(async move {
-        let (_stop, stopped) = watch::channel(false);
-        let smsc = server::serve(listener, SmscOptions::default(), Arc::new(SystemClock), stopped);
-        if let Err(e) = smsc.await {
-            tracing::error!(error = %e, "the simulated SMSC ended");
-        }
-    });
-    let simulated = context.settings().simulated;
-    served.push(simulated_carrier(simulated, heliograph_domain::carrier::SIMULATED, simulator));
-    for (number, c) in numbers.into_iter().zip(&config.carriers) {
-        match c.kind {
-            CarrierKind::Simulated => served.push(simulated_carrier(number, &c.name, simulator)),
-            CarrierKind::Smpp => {
-                let options = SmppOptions {
-                    system_id: c.system_id.clone(),
-                    password: c.password.reveal()?,
-                    system_type: c.system_type.clone(),
-                    window: c.window,
-                    rate: c.rate,
-                    ..SmppOptions::new(&c.name, &c.host, c.port)
-                };
-                served.push((number, Box::new(SmppCarrier::new(options)), usize::from(c.window)));
-            }
-        }
-    }
-    Ok(served)
-}
-
-fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> Served {
-    let options = SmppOptions {
-        system_id: name.to_owned(),
-        window: SIMULATED_WINDOW,
-        ..SmppOptions::new(name, &at.ip().to_string(), at.port())
-    };
-    (number, Box::new(SmppCarrier::new(options)), usize::from(SIMULATED_WINDOW))
 }

@@ -2,8 +2,8 @@
 
 use crate::commands::{account, check, credit, key};
 use crate::config::{self, Config};
-use crate::serve;
 use crate::simulator::SmscArgs;
+use crate::{carriers, serve};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use heliograph_domain::id::NodeId;
@@ -123,7 +123,7 @@ pub(crate) fn main(
     runtime.block_on(async move {
         std::fs::create_dir_all(&config.server.data_dir)?;
         let db = serve::open(&config).await?;
-        let (settings, _) = serve::settings(&db, &config).await?;
+        let (settings, _) = carriers::settings(&db, &config).await?;
         let (_keep, settings) = watch::channel(Arc::new(settings));
         // A command signs no lease, so it is no node.
         let context = serve::context(db, NodeId(0), settings);

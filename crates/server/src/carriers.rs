@@ -1,0 +1,101 @@
+//! The configured carriers: their numbers and routes, and what is started for them.
+
+use crate::config::{CarrierKind, Config};
+use crate::rates;
+use crate::system::SystemClock;
+use anyhow::Context as _;
+use heliograph_carrier::carrier::Carrier;
+use heliograph_carrier::smpp::bind::SmppCarrier;
+use heliograph_carrier::smpp::options::SmppOptions;
+use heliograph_carrier::smsc::options::SmscOptions;
+use heliograph_carrier::smsc::server;
+use heliograph_domain::carrier::{Route, Routes, SIMULATED};
+use heliograph_domain::id::CarrierId;
+use heliograph_service::context::{Context, Settings};
+use heliograph_service::nodes;
+use heliograph_store::Db;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Parts that may wait for the simulated SMSC, which answers at once.
+const SIMULATED_WINDOW: u16 = 200;
+
+/// A carrier's number, the carrier, and its window.
+pub(crate) type Served = (CarrierId, Box<dyn Carrier>, usize);
+
+/// The configured carriers, and the simulated one with its SMSC inside this process.
+pub(crate) async fn start(
+    context: &Context,
+    config: &Config,
+    numbers: Vec<CarrierId>,
+    background: &mut JoinSet<()>,
+) -> anyhow::Result<Vec<Served>> {
+    let mut served: Vec<Served> = Vec::new();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let simulator = listener.local_addr()?;
+    background.spawn(async move {
+        let (_stop, stopped) = watch::channel(false);
+        let smsc = server::serve(listener, SmscOptions::default(), Arc::new(SystemClock), stopped);
+        if let Err(e) = smsc.await {
+            tracing::error!(error = %e, "the simulated SMSC ended");
+        }
+    });
+    let simulated = context.settings().simulated;
+    served.push(simulated_carrier(simulated, SIMULATED, simulator));
+    for (number, c) in numbers.into_iter().zip(&config.carriers) {
+        match c.kind {
+            CarrierKind::Simulated => served.push(simulated_carrier(number, &c.name, simulator)),
+            CarrierKind::Smpp => {
+                let options = SmppOptions {
+                    system_id: c.system_id.clone(),
+                    password: c.password.reveal()?,
+                    system_type: c.system_type.clone(),
+                    window: c.window,
+                    rate: c.rate,
+                    ..SmppOptions::new(&c.name, &c.host, c.port)
+                };
+                served.push((number, Box::new(SmppCarrier::new(options)), usize::from(c.window)));
+            }
+        }
+    }
+    Ok(served)
+}
+
+fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> Served {
+    let options = SmppOptions {
+        system_id: name.to_owned(),
+        window: SIMULATED_WINDOW,
+        ..SmppOptions::new(name, &at.ip().to_string(), at.port())
+    };
+    (number, Box::new(SmppCarrier::new(options)), usize::from(SIMULATED_WINDOW))
+}
+
+/// The operator's settings, and the numbers of the configured carriers.
+pub(crate) async fn settings(
+    db: &Db,
+    config: &Config,
+) -> anyhow::Result<(Settings, Vec<CarrierId>)> {
+    let names: Vec<String> = config.carriers.iter().map(|c| c.name.clone()).collect();
+    let (numbers, simulated) = nodes::carriers(db, &names).await?;
+    let number = |name: &String| {
+        let at = names.iter().position(|n| n == name)?;
+        numbers.get(at).copied()
+    };
+    let mut routes = Vec::new();
+    for route in &config.routes {
+        let carriers: Option<Vec<CarrierId>> = route.carriers.iter().map(number).collect();
+        let carriers = carriers.with_context(|| {
+            format!(
+                "routes: prefix '{}' names a carrier that [[carriers]] does not have",
+                route.prefix
+            )
+        })?;
+        routes.push(Route { prefix: route.prefix.clone(), carriers });
+    }
+    let rates =
+        rates::load(config.rates.default, config.rates.file.as_deref(), &config.accounts.currency)?;
+    Ok((Settings { routes: Routes::new(routes), rates, simulated }, numbers))
+}
