@@ -32,8 +32,10 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def options(description, **defaults):
+def options(description):
     """The options that all benches have."""
+    # Told to end, a bench first ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     p = argparse.ArgumentParser(description=description)
     p.add_argument("--rounds", type=int, default=3, help="how often; medians are of these")
     p.add_argument("--engine", choices=["sqlite", "postgres", "both"], default="sqlite")
@@ -43,7 +45,6 @@ def options(description, **defaults):
     p.add_argument("--dir", help="where data is kept meanwhile: on a real disk [/var/tmp]")
     p.add_argument("--profile", metavar="FILE", help="where perf puts a profile of heliograph")
     p.add_argument("--keep", action="store_true", help="leave the data and logs there")
-    p.set_defaults(**defaults)
     return p
 
 
@@ -106,8 +107,9 @@ def memory(pid):
     }
 
 
-def machine(directory):
-    """One line about where this was measured."""
+def machine(args):
+    """One line about what was measured, and where."""
+    directory = args.dir or "/var/tmp"
     info = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
     git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10"]
@@ -118,7 +120,8 @@ def machine(directory):
         "kernel": os.uname().release,
         "disk": disk.stdout.strip(),
         "load": os.getloadavg()[0],
-        "commit": subprocess.run(git, capture_output=True, text=True).stdout.strip(),
+        "measured": args.binaries
+        or subprocess.run(git, capture_output=True, text=True).stdout.strip(),
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
 

@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// End after so many seconds
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
-    /// Open loop: requests a second over all connections; latency counts from the intended time. 0 is closed loop
+    /// Requests a second, with latency from the intended time; 0 is as fast as answers come
     #[arg(long, default_value_t = 0.0)]
     rate: f64,
     /// In which order recipients come

@@ -207,14 +207,11 @@ impl Dispatcher {
         for event in events {
             match event {
                 Event::Bound => {
-                    tracing::info!(carrier = self.carrier.0, "bound");
                     self.set_bound(true);
                     self.more = true;
                 }
-                Event::Unbound(why) => {
-                    tracing::warn!(carrier = self.carrier.0, why, "not bound");
-                    self.set_bound(false);
-                }
+                // The carrier itself says why, by its name.
+                Event::Unbound(_) => self.set_bound(false),
                 Event::Submitted { token, part, outcome } => {
                     self.on_outcome(token, (part, outcome), &mut flight);
                 }

@@ -97,6 +97,10 @@ pub async fn close(
     accepts: &[Accept],
     (mut verdicts, moves): (Verdicts, Moves),
 ) -> Result<Closed> {
+    let paying = moves.keys().copied();
+    let done = accepts.iter().zip(&verdicts).filter(|(_, v)| **v == Accepted::Done);
+    let touched = paying.chain(done.map(|(a, _)| a.message.account)).collect();
+    accounts::lock(tx, &touched).await?;
     let moves: Vec<_> = moves.into_iter().map(|(id, (a, r))| (id, a, r)).collect();
     accounts::move_money(tx, &moves).await?;
     reserve(tx, accepts, &mut verdicts).await?;

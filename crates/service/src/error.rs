@@ -37,6 +37,9 @@ pub enum Error {
     /// Too much to do, or the database is away: later.
     #[error("not now: {0}")]
     Overloaded(String),
+    /// The database's answer was lost: it may have been done.
+    #[error("it is not known whether this was done: {0}")]
+    Unsure(String),
     /// Our fault.
     #[error("internal error: {0}")]
     Internal(String),
@@ -48,7 +51,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl From<store::Error> for Error {
     fn from(e: store::Error) -> Self {
         match e {
-            store::Error::Unavailable(e) | store::Error::CommitLost(e) => Self::Overloaded(e),
+            store::Error::Unavailable(e) => Self::Overloaded(e),
+            store::Error::CommitLost(e) => Self::Unsure(e),
             store::Error::Conflict(_) => Self::RequestInFlight,
             store::Error::Corrupt(e) | store::Error::Db(e) => Self::Internal(e),
         }

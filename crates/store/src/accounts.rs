@@ -7,6 +7,7 @@ use crate::row::Row;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_domain::time::Timestamp;
+use std::collections::BTreeSet;
 
 /// An account as the command line lists it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,6 +95,25 @@ fn account(r: &Row<'_>) -> Result<Account> {
         reserved: Amount(r.int(4)?),
         created_at: r.time(5)?,
     })
+}
+
+const LOCK: Bulk = Bulk {
+    each: "SELECT id FROM accounts WHERE id = $1",
+    all: "SELECT a.id FROM unnest($1::bigint[]) AS v (id) JOIN accounts a ON a.id = v.id
+          ORDER BY a.id FOR NO KEY UPDATE OF a",
+};
+
+/// Locks accounts in the order of their numbers, so that two nodes never wait for each other however
+/// they go on. Nothing to do on SQLite, where one transaction writes at a time.
+///
+/// # Errors
+/// As any write.
+pub async fn lock(tx: &mut Conn, ids: &BTreeSet<AccountId>) -> Result<()> {
+    if ids.len() < 2 || matches!(tx, Conn::Sqlite(_)) {
+        return Ok(());
+    }
+    let rows = ids.iter().map(|id| [id.0.into()]);
+    tx.bulk_query(&LOCK, &rows.collect(), |_| Ok(())).await.map(drop)
 }
 
 const MOVE: Bulk = Bulk {

@@ -385,3 +385,29 @@ pub(crate) fn failed(e: rusqlite::Error) -> Error {
         _ => Error::Db(e.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The settings are each connection's own, and can't be seen from outside.
+    #[tokio::test]
+    async fn every_connection_keeps_what_is_promised() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Sqlite::open(dir.path().join("test.db")).unwrap();
+        let mut all = vec![db.begin().await.unwrap()];
+        for _ in 0..READERS {
+            all.push(db.reader().await.unwrap());
+        }
+        for conn in &mut all {
+            for (pragma, value) in [
+                ("PRAGMA synchronous", 2), // FULL
+                ("PRAGMA foreign_keys", 1),
+                ("PRAGMA busy_timeout", 5_000),
+            ] {
+                let found = conn.query(pragma, &[], &mut |r| r.int(0)).unwrap();
+                assert_eq!(found, [value], "{pragma}");
+            }
+        }
+    }
+}

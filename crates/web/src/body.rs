@@ -7,13 +7,18 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
+
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes in a whole body of JSON, of at most `limit` bytes.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Problem> {
     if !is_json(headers) {
         return Err(Problem::unsupported_media_type());
     }
-    axum::body::to_bytes(body, limit).await.map_err(|e| {
+    let whole = tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, limit)).await;
+    whole.map_err(|_| Problem::too_slow())?.map_err(|e| {
         // The limit's error is wrapped; every other one means that the client went away.
         let mut source: Option<&dyn std::error::Error> = Some(&e);
         while let Some(s) = source {

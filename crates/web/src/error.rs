@@ -79,6 +79,19 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, what, detail)
     }
 
+    fn unsure() -> Self {
+        let what = ("overloaded", "Not known");
+        let detail = "The database was lost at the wrong moment: this may or may not have been accepted. Repeat the \
+                      request; with the same Idempotency-Key it is never done twice.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, what, detail)
+    }
+
+    pub(crate) fn too_slow() -> Self {
+        let what = ("request_timeout", "The body came too slowly");
+        let detail = "Nothing was accepted. Send the whole body at once.";
+        Self::new(StatusCode::REQUEST_TIMEOUT, what, detail)
+    }
+
     fn internal() -> Self {
         let what = ("internal", "Internal error");
         let detail = "Something went wrong on our side. The request id helps to find it.";
@@ -182,6 +195,10 @@ impl From<Error> for Problem {
             Error::Overloaded(why) => {
                 tracing::warn!(why, "turned away");
                 Self::overloaded()
+            }
+            Error::Unsure(why) => {
+                tracing::error!(why, "the answer to a commit was lost");
+                Self::unsure()
             }
             Error::Internal(why) => {
                 tracing::error!(why, "internal error");

@@ -5,7 +5,7 @@ use crate::requests;
 use crate::router::router;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -14,6 +14,9 @@ use tokio::task::JoinSet;
 
 /// Connections at once; more wait until one ends.
 const CONNECTIONS: usize = 10_000;
+/// How long a connection may be silent before or within a request's head: silent ones must not use
+/// up what there is for others.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// A pause after the operating system could not give a connection (no more files, most likely).
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -55,7 +58,9 @@ async fn converse(socket: TcpStream, app: Arc<App>, router: axum::Router) {
     }
     let mut draining = app.draining.clone();
     let service = service_fn(move |request| requests::answer(app.clone(), router.clone(), request));
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let connection = http.serve_connection(TokioIo::new(socket), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

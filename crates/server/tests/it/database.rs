@@ -55,7 +55,11 @@ impl Database {
 
     /// Keeps every other writer out of an SQLite file, until the connection is dropped.
     pub(crate) fn lock(&self) -> rusqlite::Connection {
-        let Self::Sqlite(path) = self else { panic!("only a file can be locked") };
+        let path = match self {
+            Self::Sqlite(path) => path,
+            #[cfg(feature = "test-postgres")]
+            Self::Postgres(_) => panic!("only a file can be locked"),
+        };
         let conn = rusqlite::Connection::open(path).unwrap();
         conn.busy_timeout(Duration::from_secs(5)).unwrap();
         conn.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -40,20 +40,17 @@ impl Postgres {
         run(&self.url(), sql).unwrap().parse().unwrap()
     }
 
-    #[allow(dead_code, reason = "only one of the two test binaries changes anything")]
     pub(crate) fn change(&self, sql: &str) {
         run(&self.url(), sql);
     }
 
     /// Throws everybody out, and lets nobody in.
-    #[allow(dead_code, reason = "only one of the two test binaries loses its database")]
     pub(crate) fn lose(&self) {
         run(&self.server, &format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", self.name));
         let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname";
         run(&self.server, &format!("{end} = '{}'", self.name));
     }
 
-    #[allow(dead_code, reason = "only one of the two test binaries loses its database")]
     pub(crate) fn find_again(&self) {
         run(&self.server, &format!("ALTER DATABASE {} ALLOW_CONNECTIONS true", self.name));
     }

@@ -29,7 +29,6 @@ impl Server {
     }
 
     /// Other nodes beside it, ready, where there can be any.
-    #[cfg_attr(not(feature = "test-postgres"), expect(clippy::unused_self, reason = "see below"))]
     pub(crate) fn others(&self) -> Vec<Self> {
         #[cfg(feature = "test-postgres")]
         if let Database::Postgres(_) = *self.database {
@@ -93,7 +92,6 @@ impl Server {
 
     /// Starts it so that a write beyond the limit of [`Process::limit_files`] is an error to it, as
     /// on a full disk, and not its end.
-    #[allow(dead_code, reason = "only one of the two test binaries fills the disk")]
     pub(crate) fn launch_without_sigxfsz(&mut self) {
         let mut command = Command::new("sh");
         process::clear(&mut command);
@@ -237,7 +235,6 @@ impl Server {
     }
 
     /// How many rows a request can have left behind.
-    #[allow(dead_code, reason = "only one of the two test binaries is refused anything")]
     pub(crate) fn stored(&self) -> i64 {
         ["messages", "queue", "idempotency", "parts"]
             .map(|table| self.database.number(&format!("SELECT count(*) FROM {table}")))

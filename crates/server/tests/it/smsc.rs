@@ -64,7 +64,6 @@ impl Smsc {
     }
 
     /// The texts that it took, part by part, in order.
-    #[allow(dead_code, reason = "only one of the two test binaries looks at texts")]
     pub(crate) fn accepted(&self) -> Vec<String> {
         let journal = self.journal().into_iter().filter(|e| e.event == "accepted");
         journal.map(|e| e.text.unwrap_or_default()).collect()

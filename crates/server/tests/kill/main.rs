@@ -23,6 +23,7 @@ mod patience;
 #[cfg(test)]
 #[cfg(feature = "test-postgres")]
 #[path = "../it/postgres.rs"]
+#[allow(dead_code, reason = "the other test binary uses all of it")]
 mod postgres;
 #[cfg(test)]
 #[path = "../it/process.rs"]

@@ -68,13 +68,14 @@ fn install(engine: Engine, nodes: usize, smsc: &Smsc) -> Vec<Server> {
     let first = Server::new(engine, &format!("{config}{}", smsc.config(WINDOW)));
     // The schema, before anybody starts.
     first.check();
-    let mut all = vec![first];
-    #[cfg(feature = "test-postgres")]
-    while all.len() < nodes {
-        all.push(all[0].beside());
-    }
-    assert_eq!(all.len(), nodes);
-    all
+    let next = |_| {
+        #[cfg(feature = "test-postgres")]
+        return first.beside();
+        #[cfg(not(feature = "test-postgres"))]
+        panic!("only PostgreSQL serves several nodes")
+    };
+    let others: Vec<_> = (1..nodes).map(next).collect();
+    std::iter::once(first).chain(others).collect()
 }
 
 /// Lets the clients work for as long as `rounds` takes; what they wrote down.

@@ -1,6 +1,7 @@
-//! A commit whose answer is lost: it is looked for, and whatever became of it, everything happens once.
+//! A commit whose answer is lost: it is looked for, and whatever became of it, everything happens
+//! once.
 //!
-//! A wire tapper between the node and PostgreSQL cuts the line at a COMMIT, either before the server has
+//! A tap between the node and PostgreSQL cuts the line at a COMMIT, either before the server has
 //! heard it or after.
 
 use crate::node::{Node, accepted, outcome, parts, text};

@@ -5,6 +5,13 @@ mod accept;
 #[cfg(test)]
 mod backlog;
 #[cfg(test)]
+mod carrier;
+#[cfg(test)]
+#[cfg(feature = "test-postgres")]
+mod crossing;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
 #[cfg(feature = "test-postgres")]
 mod lost_commit;
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! A node without its wires: the rules, the writer, and one carrier's desk. The test is its dispatcher.
+//! A node without its wires: the rules, the writer, and one carrier's desk. The test is its
+//! dispatcher.
 
 use crate::support::TestDb;
 use futures_util::future::join_all;

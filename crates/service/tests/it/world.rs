@@ -1,18 +1,17 @@
-//! A small world at random: accounts that send, nodes that die, and a carrier with all its moods.
+//! A small world at random: accounts that send, nodes that die, and a carrier in between.
 
-use crate::node::{ANN, Node, PRICE, accepted, parts, receipt};
+use crate::carrier::{Carrier, Moods};
+use crate::node::{ANN, Node, PRICE, parts};
 use crate::support::TestDb;
 use fastrand::Rng;
 use futures_util::future::join_all;
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::{AccountId, Ids, MessageId};
-use heliograph_domain::lease::{LEASE, Leased};
-use heliograph_domain::message::{Failure, FailureCode, Message};
+use heliograph_domain::lease::LEASE;
+use heliograph_domain::message::Message;
 use heliograph_domain::money::Amount;
-use heliograph_domain::receipt::{Receipt, Verdict};
-use heliograph_domain::submission::Outcome;
 use heliograph_domain::text::{self, Encoding};
-use heliograph_domain::time::{Clock, Timestamp};
+use heliograph_domain::time::Timestamp;
 use heliograph_service::caller::Caller;
 use heliograph_service::dispatch::judge;
 use heliograph_service::writer::{Accept, Accepted, Claim, Command, Handed, Progress};
@@ -23,21 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often things go wrong, in percent.
-#[derive(Clone, Copy)]
-pub(crate) struct Moods {
-    /// A part is refused.
-    pub(crate) refused: u8,
-    /// A part is put off.
-    pub(crate) put_off: u8,
-    /// The response to a part is lost.
-    pub(crate) lost: u8,
-    /// A node dies in a round.
-    pub(crate) deaths: u8,
-    /// A minute goes by in which no node does anything.
-    pub(crate) naps: u8,
-}
-
 /// Who has how much; the last one soon has nothing left.
 pub(crate) const CREDITS: [(&str, i64); 3] =
     [("ann@x.org", 60_000), ("bob@x.org", 25_000), ("zoe@x.org", 900)];
@@ -45,25 +29,20 @@ pub(crate) const CREDITS: [(&str, i64); 3] =
 pub(crate) struct World<'a> {
     db: &'a TestDb,
     pub(crate) rng: Rng,
-    pub(crate) moods: Moods,
+    pub(crate) carrier: Carrier,
     pub(crate) machines: Vec<Machine>,
     pub(crate) callers: Vec<Arc<Caller>>,
     /// What was accepted: the number of its caller, and its id.
     pub(crate) made: Vec<(usize, MessageId)>,
     pub(crate) verdicts: HashMap<&'static str, usize>,
     keys: Vec<Key>,
-    receipts: Vec<Receipt>,
-    named: u64,
-    /// How often the carrier took a part.
-    taken: HashMap<(MessageId, u8), usize>,
-    /// How often it was in doubt whether a message had been submitted.
-    doubts: HashMap<MessageId, usize>,
 }
 
 /// A node, and what it has in hand.
 pub(crate) struct Machine {
     pub(crate) node: Node,
     identity: u128,
+    /// Each with the end of its lease.
     held: Vec<(Handed, Timestamp)>,
     /// Handed back by the writer.
     untold: Progress,
@@ -89,17 +68,13 @@ impl<'a> World<'a> {
         }
         Self {
             db,
-            rng: Rng::with_seed(std::env::var("SOAK").map_or(seed, |s| s.parse().unwrap())),
-            moods,
+            rng: Rng::with_seed(seed),
+            carrier: Carrier::new(seed, moods),
             machines,
             callers,
             made: Vec::new(),
             verdicts: HashMap::new(),
             keys: Vec::new(),
-            receipts: Vec::new(),
-            named: 0x4000_0000,
-            taken: HashMap::new(),
-            doubts: HashMap::new(),
         }
     }
 
@@ -109,10 +84,10 @@ impl<'a> World<'a> {
 
     /// All machines at once: each writes one batch of all that happened to it.
     pub(crate) async fn round(&mut self, sending: bool) {
-        let nap = if self.chance(self.moods.naps) { 61 } else { 0 };
+        let nap = if self.chance(self.carrier.moods.naps) { 61 } else { 0 };
         self.db.clock.advance(Duration::from_secs(self.rng.u64(0..5) + nap));
         for i in 0..self.machines.len() {
-            if self.chance(self.moods.deaths) {
+            if self.chance(self.carrier.moods.deaths) {
                 self.die(i).await;
             }
         }
@@ -148,19 +123,14 @@ impl<'a> World<'a> {
         let mut places = Vec::new();
         for (handed, until) in std::mem::take(&mut self.machines[i].held) {
             if self.chance(70) {
-                news.settlements.push(judge(&handed.leased, self.submit(&handed.leased)));
+                news.settlements.push(judge(&handed.leased, self.carrier.submit(&handed.leased)));
                 places.push(handed);
             } else {
                 self.machines[i].held.push((handed, until));
             }
         }
-        for receipt in std::mem::take(&mut self.receipts) {
-            if self.chance(50) {
-                news.receipts.push((self.machines[i].node.carrier, receipt));
-            } else {
-                self.receipts.push(receipt);
-            }
-        }
+        let told = self.carrier.tell().into_iter().map(|r| (self.machines[i].node.carrier, r));
+        news.receipts.extend(told);
         let (reply, told) = oneshot::channel();
         commands.push(Command::Progress(news, reply));
         let most = self.rng.usize(1..9);
@@ -214,57 +184,6 @@ impl<'a> World<'a> {
         self.rng.bool().then_some((key, [fingerprint; 32]))
     }
 
-    /// What the carrier says to all parts that it has not taken yet.
-    fn submit(&mut self, leased: &Leased) -> Vec<(u8, Outcome)> {
-        let count = u8::try_from(leased.message.parts).unwrap();
-        let left = (1..=count).filter(|part| !leased.parts_taken.contains(part));
-        left.map(|part| (part, self.answer(leased, part))).collect()
-    }
-
-    fn answer(&mut self, leased: &Leased, part: u8) -> Outcome {
-        let id = leased.message.id;
-        let Moods { refused, put_off, lost, .. } = self.moods;
-        let mood = self.rng.u8(..100);
-        if mood < refused {
-            return Outcome::Refused(Failure::plain(FailureCode::RejectedContent));
-        }
-        if mood < refused + put_off {
-            let status = 0x45;
-            let all = [
-                Outcome::Throttled,
-                Outcome::Temporary { status },
-                Outcome::Ambiguous { status },
-                Outcome::NotSent,
-            ];
-            return all[self.rng.usize(..all.len())].clone();
-        }
-        if mood < refused + put_off + lost {
-            *self.doubts.entry(id).or_default() += 1;
-            if self.rng.bool() {
-                self.take(id, part);
-            }
-            return Outcome::InDoubt;
-        }
-        accepted(&self.take(id, part))
-    }
-
-    /// The carrier takes a part, and in most cases tells later what became of it.
-    fn take(&mut self, id: MessageId, part: u8) -> String {
-        let taken = self.taken.entry((id, part)).or_default();
-        *taken += 1;
-        let doubts = self.doubts.get(&id).copied().unwrap_or(0);
-        assert!(*taken <= 1 + doubts, "part {part} of {id} was sent {taken} times");
-        self.named += 1;
-        let name = self.named.to_string();
-        let told = if self.chance(15) { format!("{:X}", self.named) } else { name.clone() };
-        let failed = Verdict::Failed(Failure::plain(FailureCode::Unreachable));
-        let verdict = if self.chance(20) { failed } else { Verdict::Delivered };
-        for _ in 0..[0, 1, 1, 1, 1, 1, 1, 1, 1, 2][self.rng.usize(..10)] {
-            self.receipts.push(receipt(&told, &verdict));
-        }
-        name
-    }
-
     fn hear(&mut self, i: usize, answers: Waiting, replayed: &mut Vec<(usize, MessageId)>) {
         for (caller, id, mut verdict) in answers.accepts {
             let told = match verdict.try_recv().unwrap() {
@@ -297,14 +216,13 @@ impl<'a> World<'a> {
     /// Nobody else may hold what a machine is given.
     fn take_in(&mut self, i: usize, handed: Handed) {
         let id = handed.leased.message.id;
-        let now = self.db.clock.now();
+        let now = self.machines[i].node.cx.db.now();
         let all = self.machines.iter().flat_map(|m| &m.held);
         for (_, until) in all.filter(|(h, _)| h.leased.message.id == id) {
-            // Each node measures the database's clock by itself: a second leaves room for that.
-            assert!(*until <= now.after(Duration::from_secs(1)), "{id} has two holders");
+            assert!(*until < now, "{id} has two holders");
         }
         if handed.leased.in_doubt {
-            *self.doubts.entry(id).or_default() += 1;
+            self.carrier.doubt(id);
         }
         self.machines[i].held.push((handed, now.after(LEASE)));
     }
@@ -313,7 +231,7 @@ impl<'a> World<'a> {
     async fn die(&mut self, i: usize) {
         for (handed, _) in std::mem::take(&mut self.machines[i].held) {
             if self.rng.bool() {
-                self.submit(&handed.leased);
+                self.carrier.submit(&handed.leased);
             }
         }
         let Machine { node, identity, .. } = &self.machines[i];
@@ -323,7 +241,7 @@ impl<'a> World<'a> {
 
     /// The last receipts come.
     pub(crate) async fn hear_the_rest(&mut self) {
-        self.machines[0].node.hear(std::mem::take(&mut self.receipts)).await;
+        self.machines[0].node.hear(self.carrier.tell_the_rest()).await;
     }
 }
 

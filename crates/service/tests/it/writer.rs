@@ -1,5 +1,5 @@
-//! The writer: one batch is one transaction, a fault is one command's own, and a database that is away
-//! loses nothing.
+//! The writer: one batch is one transaction, a fault is one command's own, and a database that is
+//! away loses nothing.
 
 use crate::node::{Node, accepted, is_overloaded, outcome, text};
 use crate::support::{TestDb, on_both_engines};

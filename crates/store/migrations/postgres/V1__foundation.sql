@@ -92,10 +92,13 @@ CREATE TABLE messages (
   flags           smallint NOT NULL,
   PRIMARY KEY (account, id)
 ) WITH (fillfactor = 70);
-CREATE INDEX messages_recipient ON messages (account, recipient, id);
+-- The recipient leads, though each question names the account: with the account first, PostgreSQL takes this
+-- index instead of the primary key while a new table has no statistics, and reads all of an account's entries.
+CREATE INDEX messages_recipient ON messages (recipient, account, id);
 CREATE INDEX messages_reference ON messages (account, reference, id) WHERE reference IS NOT NULL;
 CREATE INDEX messages_campaign  ON messages (account, campaign, id) WHERE campaign IS NOT NULL;
-CREATE INDEX messages_failed    ON messages (account, id) WHERE status = 3;
+-- FAILED, but not by its status: an update of an indexed column is never a light (HOT) one in PostgreSQL.
+CREATE INDEX messages_failed    ON messages (account, id) WHERE failure IS NOT NULL;
 
 -- Only for messages of more than one part: which of them a carrier took, and which arrived.
 CREATE TABLE parts (

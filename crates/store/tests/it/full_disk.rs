@@ -1,4 +1,5 @@
-//! A full disk: the transaction is refused as a whole, and everything works again when there is room.
+//! A full disk: the transaction is refused as a whole, and everything works again when there is
+//! room.
 //!
 //! A limit on the size of files stands for the full disk, since any user may set one. It can't be
 //! lifted, so a child process does the writing: this very test, told so by its environment.
@@ -42,7 +43,7 @@ async fn open(url: String, clock: Arc<TestClock>) -> Db {
     Db::open(Options { url, connections: 1, clock }).await.unwrap()
 }
 
-/// Runs this test in a process that may write only small files; how many transactions it made durable.
+/// Runs this test in a process that may write only small files; how many transactions it stored.
 fn child(url: &str) -> usize {
     // 2,000 blocks of 512 bytes; without its signal, a write that goes too far just fails.
     let script = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" --exact --nocapture \"$1\"";

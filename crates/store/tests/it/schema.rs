@@ -55,19 +55,22 @@ async fn every_step_was_taken(db: TestDb) {
 }
 
 async fn nodes_that_open_a_new_database_at_once_take_turns(db: TestDb) {
-    let url = if db.url.starts_with("sqlite:") {
-        format!("{}.new", db.url)
-    } else {
-        db.behind("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
-        db.url.clone()
-    };
-    let mut opening = JoinSet::new();
-    for _ in 0..6 {
-        let options = Options { url: url.clone(), connections: 2, clock: db.clock.clone() };
-        opening.spawn(async move { Db::open(options).await.map(drop) });
-    }
-    while let Some(opened) = opening.join_next().await {
-        opened.unwrap().unwrap();
+    // Two processes that meet do not always meet at the same point: several times.
+    for round in 0..10 {
+        let url = if db.url.starts_with("sqlite:") {
+            format!("{}.{round}", db.url)
+        } else {
+            db.behind("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
+            db.url.clone()
+        };
+        let mut opening = JoinSet::new();
+        for _ in 0..4 {
+            let options = Options { url: url.clone(), connections: 2, clock: db.clock.clone() };
+            opening.spawn(async move { Db::open(options).await.map(drop) });
+        }
+        while let Some(opened) = opening.join_next().await {
+            opened.unwrap().unwrap();
+        }
     }
 }
 
@@ -77,16 +80,19 @@ mod both {
     use crate::support::{TestDb, on_postgres, on_sqlite};
 
     const TABLES: [&str; 2] = [
-        "SELECT t.name, c.name, CAST(c.pk AS text), CASE WHEN c.\"notnull\" OR c.pk THEN 'NO' ELSE 'YES' END,
-             coalesce(c.dflt_value, '')
-         FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY 1, 2",
-        "SELECT c.table_name::text, c.column_name::text, coalesce(k.ordinal_position, 0)::text, c.is_nullable::text,
+        "SELECT t.name, c.name, CAST(c.pk AS text),
+             CASE WHEN c.\"notnull\" OR c.pk THEN 'NO' ELSE 'YES' END, coalesce(c.dflt_value, '')
+         FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+         WHERE t.type = 'table' ORDER BY 1, 2",
+        "SELECT c.table_name::text COLLATE \"C\", c.column_name::text COLLATE \"C\",
+             coalesce(k.ordinal_position, 0)::text, c.is_nullable::text,
              coalesce(c.column_default, '')
          FROM information_schema.columns c
-         LEFT JOIN (information_schema.key_column_usage k JOIN information_schema.table_constraints t
-             ON t.constraint_name = k.constraint_name AND t.constraint_type = 'PRIMARY KEY')
+         LEFT JOIN (information_schema.key_column_usage k
+             JOIN information_schema.table_constraints t
+               ON t.constraint_name = k.constraint_name AND t.constraint_type = 'PRIMARY KEY')
            ON k.table_name = c.table_name AND k.column_name = c.column_name
-         WHERE c.table_schema = 'public' ORDER BY c.table_name::text COLLATE \"C\", c.column_name::text COLLATE \"C\"",
+         WHERE c.table_schema = 'public' ORDER BY 1, 2",
     ];
     const INDEXES: [&str; 2] = [
         "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY 1",

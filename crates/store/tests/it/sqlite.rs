@@ -60,6 +60,16 @@ fn another_process_that_writes_is_waited_for() {
 }
 
 #[test]
+fn a_dropped_transaction_lets_go_of_the_file() {
+    on_sqlite(async |db: TestDb| {
+        drop(db.db.write().await.unwrap());
+        let stranger = Connection::open(path(&db)).unwrap();
+        stranger.busy_timeout(Duration::ZERO).unwrap();
+        stranger.execute_batch("BEGIN IMMEDIATE; ROLLBACK").unwrap();
+    });
+}
+
+#[test]
 fn one_transaction_writes_at_a_time() {
     on_sqlite(async |db: TestDb| {
         let first = db.db.write().await.unwrap();

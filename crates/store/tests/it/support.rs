@@ -58,8 +58,8 @@ impl TestDb {
         }
     }
 
-    /// Keeps the store from writing while `work` goes on: another process holds the lock of the file
-    /// for too long, or the server takes nobody in.
+    /// Keeps the store from writing while `work` goes on: another process holds the lock of the
+    /// file for too long, or the server takes nobody in.
     pub(crate) async fn away<T>(&self, work: impl AsyncFnOnce() -> T) -> T {
         if let Some(path) = self.url.strip_prefix("sqlite:") {
             let other = rusqlite::Connection::open(path).unwrap();

@@ -48,7 +48,14 @@ pub(crate) async fn send_sms(
 ) -> Result<Response, Problem> {
     let caller = auth::writer(app, headers).await?;
     let bytes = body::read(headers, body, BODY_LIMIT).await?;
-    let (request, dry_run) = parse(&bytes)?;
+    let (request, dry_run) = match parse(&bytes) {
+        Ok(parsed) => parsed,
+        Err(problem) => {
+            // Who may not ask is not told what was wrong with the question.
+            auth::reader(app, headers).await?;
+            return Err(problem);
+        }
+    };
     if dry_run {
         // No transaction follows that would look at the key again.
         let caller = auth::reader(app, headers).await?;
@@ -132,14 +139,14 @@ fn refuse_what_is_to_come(fields: &mut Fields<'_>) {
 fn idempotency_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Problem> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
-    let key = value.to_str().ok().filter(|k| (1..=255).contains(&k.len()));
+    let key = value.to_str().ok().filter(|k| (1..=255).contains(&k.len()) && !k.contains('\t'));
     match key.filter(|_| values.next().is_none()) {
         Some(key) => Ok(Some(Once { key: key.to_owned(), fingerprint: secret::fingerprint(body) })),
         None => {
             let fault = Fault {
                 pointer: "header:Idempotency-Key".to_owned(),
                 code: "invalid_idempotency_key",
-                detail: "This must be one value of 1 to 255 visible ASCII characters.".to_owned(),
+                detail: "This must be one value of 1 to 255 printable ASCII characters.".to_owned(),
             };
             Err(Problem::invalid("The Idempotency-Key can't be used.", vec![fault]))
         }
