@@ -1,9 +1,10 @@
 //! The configured carriers: their numbers and routes, and what is started for them.
 
+use crate::commands::Role;
 use crate::config::{CarrierKind, Config};
 use crate::rates;
 use crate::system::SystemClock;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use heliograph_carrier::carrier::Carrier;
 use heliograph_carrier::smpp::bind::SmppCarrier;
 use heliograph_carrier::smpp::options::SmppOptions;
@@ -12,7 +13,7 @@ use heliograph_carrier::smsc::server;
 use heliograph_domain::carrier::{Route, Routes, SIMULATED};
 use heliograph_domain::id::CarrierId;
 use heliograph_service::context::{Context, Settings};
-use heliograph_service::nodes;
+use heliograph_service::{accounts, dispatch, nodes};
 use heliograph_store::Db;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,6 +23,40 @@ use tokio::task::JoinSet;
 
 /// Parts that may wait for the simulated SMSC, which answers at once.
 const SIMULATED_WINDOW: u16 = 200;
+
+/// Refuses what would charge wrongly, and warns of what would leave messages lying.
+pub(crate) async fn complain(
+    context: &Context,
+    config: &Config,
+    roles: &[Role],
+) -> anyhow::Result<()> {
+    let currency = &config.accounts.currency;
+    for a in accounts::list(context).await? {
+        if a.currency != *currency {
+            bail!(
+                "accounts.currency is {currency}, but {} is kept in {}: rates would be charged in the wrong money",
+                a.name,
+                a.currency
+            );
+        }
+    }
+    if !roles.contains(&Role::Engine) && !context.db.is_shared() {
+        tracing::warn!(
+            "this node only accepts messages, and no other can send them: SQLite serves one node"
+        );
+    }
+    let known = |name: &str| name == SIMULATED || config.carriers.iter().any(|c| c.name == name);
+    for (name, messages) in dispatch::waiting(context).await? {
+        if messages > 0 && !known(&name) {
+            tracing::warn!(
+                carrier = name,
+                messages,
+                "messages wait for a carrier that [[carriers]] does not have"
+            );
+        }
+    }
+    Ok(())
+}
 
 /// A carrier's number, the carrier, and its window.
 pub(crate) type Served = (CarrierId, Box<dyn Carrier>, usize);

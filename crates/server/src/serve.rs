@@ -15,7 +15,6 @@ use heliograph_service::{nodes, writer};
 use heliograph_store::{Db, Options};
 use heliograph_web::App;
 use metrics_exporter_prometheus::PrometheusHandle;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -58,9 +57,7 @@ fn refuse_open_door(config: &Config) -> anyhow::Result<()> {
 }
 
 async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
-    let data = Path::new(&config.server.data_dir);
-    std::fs::create_dir_all(data)
-        .with_context(|| format!("server.data_dir {} can't be made", data.display()))?;
+    let data = folder::create(&config)?;
     let _lock = folder::lock(data)?;
     let metrics = telemetry::metrics()?;
     let db = open(&config).await?;
@@ -68,6 +65,7 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let (settings, numbers) = carriers::settings(&db, &config).await?;
     let (_settings, settings) = watch::channel(Arc::new(settings));
     let context = context(db, node, settings);
+    carriers::complain(&context, &config, roles).await?;
     let desks = Desks::default();
     let (to_writer, inbox) = writer::channel();
     let writer = start_writer(context.clone(), inbox, Road::new(context.clone(), desks.clone()))?;

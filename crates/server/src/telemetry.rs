@@ -5,6 +5,7 @@ use crate::log::{self, Flush};
 use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 /// Seconds, from a tenth of a millisecond to the longest that anyone waits.
 const SECONDS: &[f64] =
@@ -14,8 +15,17 @@ const ROWS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0
 /// Sends log lines to stderr as the configuration asks. What still waits is written when the guard
 /// is dropped.
 pub(crate) fn log(config: &Telemetry) -> anyhow::Result<Flush> {
-    let filter = EnvFilter::try_new(&config.log)
-        .with_context(|| format!("telemetry.log can't be read: '{}'", config.log))?;
+    let bad = || {
+        format!(
+            "telemetry.log can't be read: '{}' (a level like info, or module=level)",
+            config.log
+        )
+    };
+    // A word that is no level would name a module, and silence all others.
+    for word in config.log.split(',').filter(|w| !w.contains('=')) {
+        word.trim().parse::<LevelFilter>().with_context(bad)?;
+    }
+    let filter = EnvFilter::try_new(&config.log).with_context(bad)?;
     // What the driver tells of each statement holds texts and keys.
     let filter = filter.add_directive("tokio_postgres=info".parse()?);
     let (lines, flush) = log::start().context("no thread for the log")?;

@@ -165,6 +165,20 @@ async fn add_parts_taken(tx: &mut Conn, leased: &mut [Leased]) -> Result<()> {
     Ok(())
 }
 
+/// How much waits for each carrier that ever had a number, by name.
+///
+/// # Errors
+/// As any read.
+pub async fn waiting(cx: &Context) -> Result<Vec<(String, i64)>> {
+    let mut conn = cx.db.read().await?;
+    let mut all = Vec::new();
+    for (carrier, name) in carriers::all(&mut conn).await? {
+        let (depth, _) = queue::depth(&mut conn, carrier).await?;
+        all.push((name, depth));
+    }
+    Ok(all)
+}
+
 /// Publishes how much waits for each carrier, and for how long the oldest of it has been due.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use crate::commands::{account, check, credit, key};
 use crate::config::{self, Config};
 use crate::simulator::SmscArgs;
-use crate::{carriers, serve};
+use crate::{carriers, folder, serve};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use heliograph_domain::id::NodeId;
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 #[derive(Parser, Debug)]
 #[command(name = "heliograph", version, about)]
 pub(crate) struct Cli {
-    /// The configuration [default: heliograph.toml, if it is there]
+    /// The configuration; without this, heliograph.toml if it is there
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Print results as JSON
@@ -119,9 +119,12 @@ pub(crate) fn main(
     command: Command,
 ) -> anyhow::Result<ExitCode> {
     let config = config::load(file.as_deref())?;
+    if !matches!(command, Command::Account(account::Account::Create { .. })) {
+        folder::expect_database(&config)?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
-        std::fs::create_dir_all(&config.server.data_dir)?;
+        folder::create(&config)?;
         let db = serve::open(&config).await?;
         let (settings, _) = carriers::settings(&db, &config).await?;
         let (_keep, settings) = watch::channel(Arc::new(settings));

@@ -10,6 +10,9 @@ use heliograph_service::error::Error;
 use serde_json::json;
 use std::process::ExitCode;
 
+/// Beyond any sum that is meant: a thousand million.
+const MOST: Amount = Amount(1_000_000_000_000_000);
+
 /// Whose balance changes, and by how much.
 #[derive(Args, Debug)]
 pub(crate) struct Credit {
@@ -32,6 +35,9 @@ pub(crate) async fn run(desk: &Desk, what: &Credit) -> anyhow::Result<ExitCode> 
         .with_context(|| format!("no account for {email}: see 'heliograph account list'"))?;
     if what.amount == Amount::ZERO {
         bail!("the amount must not be zero");
+    }
+    if what.amount > MOST || what.amount < -MOST {
+        bail!("at most {MOST} at a time");
     }
     match accounts::credit(cx, account.id, what.amount, &what.note).await {
         Err(Error::InsufficientBalance) => {

@@ -21,13 +21,13 @@ pub(crate) enum Key {
         /// Real messages, real money
         #[arg(long, conflicts_with = "test")]
         live: bool,
-        /// The simulated carrier, no money [default]
+        /// The simulated carrier, no money (what happens when nothing is said)
         #[arg(long)]
         test: bool,
         /// What to call it
-        #[arg(long, default_value = "key")]
+        #[arg(long, default_value = "key", value_parser = name)]
         name: String,
-        /// What it may do, again for more [default: everything]
+        /// What it may do, again for more; everything when nothing is said
         #[arg(long, value_enum)]
         scope: Vec<ScopeArg>,
     },
@@ -53,6 +53,15 @@ pub(crate) enum ScopeArg {
     Read,
     /// Change contacts, lists and campaigns
     Manage,
+}
+
+/// Reads a name that fits into a line of a list.
+fn name(text: &str) -> Result<String, String> {
+    let length = text.chars().count();
+    match (1..=100).contains(&length) && !text.chars().any(char::is_control) {
+        true => Ok(text.to_owned()),
+        false => Err("must be 1 to 100 printable characters".to_owned()),
+    }
 }
 
 fn scopes(args: &[ScopeArg]) -> Scopes {

@@ -46,7 +46,7 @@ fn messages_wait_for_their_smsc(engine: Engine) {
     let mut ids = send_all(&server, &key, 100..103);
     ids.iter().for_each(|id| drop(server.ended(&key, id)));
     smsc.kill();
-    eventually("the loss is noticed", || server.log().contains("not bound").then_some(()));
+    eventually("the loss is noticed", || server.log().contains("bind lost").then_some(()));
     let waiting = send_all(&server, &key, 200..260);
     // Nobody is there to take them, whoever looks and whenever.
     for id in &waiting {

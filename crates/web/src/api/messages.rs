@@ -6,8 +6,10 @@ use crate::body::{self, Fields};
 use crate::error::{Fault, Problem};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use heliograph_domain::id::MessageId;
@@ -34,21 +36,19 @@ const REFERENCE_LIMIT: usize = 255;
 pub(crate) const SEND_SMS: &str = "/v1/send/sms";
 
 pub(crate) fn routes() -> Router<Arc<App>> {
-    let send = |State(app): State<Arc<App>>, headers: HeaderMap, body: Body| async move {
-        send_sms(&app, &headers, body).await
+    let send = |State(app): State<Arc<App>>, request: Request| async move {
+        let (head, body) = request.into_parts();
+        send_sms(&app, &head, body).await
     };
     Router::new().route("/send/sms", post(send)).route("/messages/{id}", get(show))
 }
 
 /// Accepts one message.
-pub(crate) async fn send_sms(
-    app: &App,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<Response, Problem> {
+pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Response, Problem> {
+    let headers = &head.headers;
     let caller = auth::writer(app, headers).await?;
     let bytes = body::read(headers, body, BODY_LIMIT).await?;
-    let (request, dry_run) = match parse(&bytes) {
+    let (request, dry_run) = match no_query(&head.uri).and_then(|()| parse(&bytes)) {
         Ok(parsed) => parsed,
         Err(problem) => {
             // Who may not ask is not told what was wrong with the question.
@@ -82,10 +82,11 @@ pub(crate) async fn send_sms(
 
 async fn show(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let caller = auth::reader(&app, &headers).await?;
+    let Path(id) = id.map_err(|_| Problem::not_found())?;
     let id: MessageId = id.parse().map_err(|_| Problem::not_found())?;
     let (message, state) = messages::get(&app.context, &caller, id).await?;
     Ok(json(StatusCode::OK, &View::new(&message, &state, &caller)))
@@ -132,6 +133,22 @@ fn refuse_what_is_to_come(fields: &mut Fields<'_>) {
         if fields.is_said(field) {
             let detail = "Scheduled sending is not available yet: leave this out to send at once.";
             fields.fault(field, "not_available", detail);
+        }
+    }
+}
+
+/// What stands in the address would be passed over in silence: `?dryRun=true` would send for real.
+fn no_query(uri: &Uri) -> Result<(), Problem> {
+    match uri.query() {
+        None | Some("") => Ok(()),
+        Some(_) => {
+            let detail = "Nothing is read from the query here: put every field into the body.";
+            let fault = Fault {
+                pointer: "query".to_owned(),
+                code: "unknown_field",
+                detail: detail.to_owned(),
+            };
+            Err(Problem::invalid(detail, vec![fault]))
         }
     }
 }
