@@ -67,7 +67,7 @@ fn install(engine: Engine, nodes: usize, smsc: &Smsc) -> Vec<Server> {
     let config = "[rates]\ndefault = '0.0100'\n[telemetry]\nlog = 'warn,heliograph=info'\n";
     let first = Server::new(engine, &format!("{config}{}", smsc.config(WINDOW)));
     // The schema, before anybody starts.
-    first.check();
+    first.told(&["account", "create", "--email", "first@example.com"]);
     let next = |_| {
         #[cfg(feature = "test-postgres")]
         return first.beside();
