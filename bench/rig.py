@@ -53,13 +53,13 @@ def engines(args):
 
 
 def build(args):
-    """Builds release, and gives back where the binaries are."""
+    """Builds what is published, and gives back where the binaries are."""
     if args.binaries:
         return pathlib.Path(args.binaries).resolve()
     if not args.no_build:
-        command = ["cargo", "build", "--release", "-p", "heliograph-server", "-p", "heliograph-bench"]
+        command = ["cargo", "build", "--profile=dist", "-p", "heliograph-server", "-p", "heliograph-bench"]
         subprocess.run(command, cwd=ROOT, check=True)
-    return pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release"
+    return pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "dist"
 
 
 # --- Numbers -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 use crate::message::{Failure, FailureCode};
 use crate::phone::Recipient;
-use crate::time::Timestamp;
 
 /// A final delivery receipt. (Intermediate ones change nothing and are not represented.)
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,15 +68,6 @@ pub fn id_candidates(id: &str) -> Vec<String> {
         add(format!("{n:08x}"));
     }
     all
-}
-
-/// A receipt as it waits for its submit response, with the time it came.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Early {
-    /// What it said.
-    pub verdict: Verdict,
-    /// When it came.
-    pub at: Timestamp,
 }
 
 #[cfg(test)]

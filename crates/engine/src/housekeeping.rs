@@ -9,8 +9,8 @@ use tokio::sync::watch;
 const BEAT: Duration = Duration::from_secs(10);
 /// Beats between counts of the queue: half a minute.
 const MEASURE: u64 = 3;
-/// Beats between looks for expired messages: a minute.
-const EXPIRE: u64 = 6;
+/// Beats between looks for expired messages and for receipts that came early: a minute.
+const MINUTE: u64 = 6;
 /// Beats between sweeps: an hour.
 const SWEEP: u64 = 360;
 
@@ -35,7 +35,8 @@ async fn turn(context: &Context, writer: &Writer, n: u64) -> heliograph_service:
     if n.is_multiple_of(MEASURE) {
         dispatch::measure(context).await?;
     }
-    if n.is_multiple_of(EXPIRE) {
+    if n.is_multiple_of(MINUTE) {
+        janitor::match_early_receipts(context, writer).await?;
         janitor::expire(context, writer).await?;
     }
     if n.is_multiple_of(SWEEP) {

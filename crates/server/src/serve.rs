@@ -183,13 +183,15 @@ pub(crate) fn context(db: Db, node: NodeId, settings: watch::Receiver<Arc<Settin
     Context { db, clock: Arc::new(SystemClock), ids: Arc::new(RandomIds), node, settings }
 }
 
-/// The writer has a thread of its own: on SQLite its statements run where they are called.
+/// The writer has a thread of its own: on SQLite its statements run where they are called, and on PostgreSQL
+/// it serves its own connection.
 fn start_writer(
     context: Context,
     inbox: writer::Inbox,
     road: Road,
 ) -> anyhow::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let context = Context { db: context.db.apart()?, ..context };
     let body = move || runtime.block_on(writer::run(context, inbox, road));
     Ok(std::thread::Builder::new().name("writer".to_owned()).spawn(body)?)
 }

@@ -14,6 +14,7 @@ use heliograph_domain::lease::{LEASE, Lane, Lease, Leased};
 use heliograph_domain::message::Message;
 use heliograph_domain::money::Amount;
 use heliograph_domain::time::Timestamp;
+use heliograph_store::accounts::Dues;
 use heliograph_store::{Conn, Result, accounts, api_keys, idempotency, messages, queue};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -97,13 +98,7 @@ pub async fn close(
     accepts: &[Accept],
     (mut verdicts, moves): (Verdicts, Moves),
 ) -> Result<Closed> {
-    let paying = moves.keys().copied();
-    let done = accepts.iter().zip(&verdicts).filter(|(_, v)| **v == Accepted::Done);
-    let touched = paying.chain(done.map(|(a, _)| a.message.account)).collect();
-    accounts::lock(tx, &touched).await?;
-    let moves: Vec<_> = moves.into_iter().map(|(id, (a, r))| (id, a, r)).collect();
-    accounts::move_money(tx, &moves).await?;
-    reserve(tx, accepts, &mut verdicts).await?;
+    settle(tx, accepts, &mut verdicts, moves).await?;
     let since = Instant::now();
     let now = cx.db.now();
     let mut closed = Closed::default();
@@ -153,29 +148,41 @@ fn hand(
     Handed { leased, since, room }
 }
 
-/// Reserves account by account; where the balance does not cover all of an account's messages, one
-/// by one, in the order in which they came.
-async fn reserve(tx: &mut Conn, accepts: &[Accept], verdicts: &mut Verdicts) -> Result<()> {
-    let mut sums: BTreeMap<AccountId, Amount> = BTreeMap::new();
-    for (a, v) in accepts.iter().zip(verdicts.iter()) {
-        if *v == Accepted::Done && a.message.price() != Amount::ZERO {
-            let sum = sums.entry(a.message.account).or_default();
-            *sum = *sum + a.message.price();
-        }
+/// Applies what is due and reserves what is wanted, account by account; where a balance does not cover all
+/// of an account's messages, one by one, in the order in which they came.
+async fn settle(
+    tx: &mut Conn,
+    accepts: &[Accept],
+    verdicts: &mut Verdicts,
+    moves: Moves,
+) -> Result<()> {
+    let wants =
+        |a: &Accept, v: &Accepted| *v == Accepted::Done && a.message.price() != Amount::ZERO;
+    let due = |(account, (available, reserved)): (AccountId, (Amount, Amount))| {
+        (account, Dues { account, available, reserved, wanted: Amount::ZERO })
+    };
+    let mut dues: BTreeMap<AccountId, Dues> = moves.into_iter().map(due).collect();
+    for (a, _) in accepts.iter().zip(verdicts.iter()).filter(|(a, v)| wants(a, v)) {
+        let account = a.message.account;
+        let none = (Amount::ZERO, Amount::ZERO);
+        let dues = dues.entry(account).or_insert_with(|| due((account, none)).1);
+        dues.wanted = dues.wanted + a.message.price();
     }
-    let wanted: Vec<_> = sums.iter().map(|(id, sum)| (*id, *sum)).collect();
-    for enough in accounts::reserve(tx, &wanted).await? {
-        sums.remove(&enough);
+    accounts::lock(tx, &dues.keys().copied().collect()).await?;
+    let all: Vec<_> = dues.values().copied().collect();
+    for enough in accounts::settle(tx, &all).await? {
+        dues.remove(&enough);
     }
-    if sums.is_empty() {
+    if dues.is_empty() {
         return Ok(());
     }
+    let moves: Vec<_> = dues.values().map(|d| (d.account, d.available, d.reserved)).collect();
+    accounts::move_money(tx, &moves).await?;
     let mut refused: HashSet<Uuid> = HashSet::new();
     for (a, v) in accepts.iter().zip(verdicts.iter_mut()) {
-        let price = a.message.price();
-        let short =
-            *v == Accepted::Done && price != Amount::ZERO && sums.contains_key(&a.message.account);
-        if short && accounts::reserve(tx, &[(a.message.account, price)]).await?.is_empty() {
+        let account = a.message.account;
+        let short = wants(a, v) && dues.contains_key(&account);
+        if short && accounts::reserve(tx, &[(account, a.message.price())]).await?.is_empty() {
             *v = Accepted::InsufficientBalance;
             refused.insert(a.message.id.0);
         }

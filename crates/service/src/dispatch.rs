@@ -125,7 +125,7 @@ impl Desks {
 }
 
 /// Leases work for a dispatcher. What has expired meanwhile is failed on the way, and what an
-/// earlier holder never gave back is marked as a possible duplicate.
+/// earlier holder never gave back is marked as a possible duplicate. The second is whether there may be more.
 ///
 /// # Errors
 /// As any write.
@@ -135,10 +135,10 @@ pub async fn claim(
     claim: &Claim,
     now: Timestamp,
     changes: &mut Changes,
-) -> Result<Vec<Leased>> {
+) -> Result<(Vec<Leased>, bool)> {
     let limit = claim.room.num_permits();
     let wanted = queue::Claim { node, carrier: claim.carrier, now, until: now.after(LEASE), limit };
-    let found = queue::claim(tx, &wanted).await?;
+    let (found, more) = queue::claim(tx, &wanted).await?;
     let (mut leased, expired): (Vec<Leased>, Vec<Leased>) =
         found.into_iter().partition(|l| l.message.expires_at > now);
     let leases: Vec<_> = expired.iter().map(|l| &l.lease).collect();
@@ -151,7 +151,7 @@ pub async fn claim(
         changes.add((l.lease.account, l.lease.message), Event::InDoubt);
     }
     add_parts_taken(tx, &mut leased).await?;
-    Ok(leased)
+    Ok((leased, more))
 }
 
 async fn add_parts_taken(tx: &mut Conn, leased: &mut [Leased]) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::writer::{Command, Progress, Writer};
+use heliograph_domain::id::CarrierId;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::receipt::{Receipt, Verdict};
 use heliograph_domain::time::Timestamp;
@@ -13,6 +14,12 @@ use tokio::sync::oneshot;
 const RECEIPT: Duration = Duration::from_secs(24 * 3_600);
 /// Messages that one transaction ends.
 const BATCH: i64 = 500;
+
+/// For how long after it came a receipt is tried again under the other spellings of its id. A submit response
+/// comes within a minute or never.
+const SPELLINGS: Duration = Duration::from_secs(150);
+/// Receipts that are tried again at once, at most.
+const AGAIN: i64 = 5_000;
 
 /// How long an idempotency key holds.
 const IDEMPOTENCY: Duration = Duration::from_secs(24 * 3_600);
@@ -29,12 +36,9 @@ fn before(now: Timestamp, d: Duration) -> Timestamp {
 /// As any write.
 pub async fn sweep(cx: &Context) -> Result<()> {
     let now = cx.db.now();
-    let ago = |d: Duration| {
-        heliograph_domain::time::Timestamp(now.millis() - i64::try_from(d.as_millis()).unwrap_or(0))
-    };
     let mut tx = cx.db.write().await?;
-    let keys = idempotency::drop_old(&mut tx, ago(IDEMPOTENCY)).await?;
-    let receipts = carrier_refs::drop_early(&mut tx, ago(EARLY_RECEIPT)).await?;
+    let keys = idempotency::drop_old(&mut tx, before(now, IDEMPOTENCY)).await?;
+    let receipts = carrier_refs::drop_early(&mut tx, before(now, EARLY_RECEIPT)).await?;
     tx.commit().await?;
     if keys + receipts > 0 {
         tracing::info!(idempotency_keys = keys, orphan_receipts = receipts, "swept");
@@ -79,11 +83,29 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> Result<()> {
         let told = overdue.into_iter().map(|(carrier, smsc_id, recipient)| {
             (carrier, Receipt { smsc_id, recipient, verdict: silence.clone() })
         });
-        let news = Progress { settlements: Vec::new(), receipts: told.collect() };
-        let (reply, done) = oneshot::channel();
-        writer.send(Command::Progress(news, reply)).await.map_err(|_| closing())?;
-        done.await.map_err(|_| closing())?.map_err(|(e, _)| e)?;
+        hear(writer, told.collect()).await?;
     }
+}
+
+/// Lets receipts that came before their submit response look again for their part: where the response spells
+/// the id in another way, the two did not meet.
+///
+/// # Errors
+/// As any write.
+pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> Result<()> {
+    let mut conn = cx.db.read().await?;
+    let since = before(cx.db.now(), SPELLINGS);
+    let early = carrier_refs::early(&mut conn, since, AGAIN).await?;
+    drop(conn);
+    if early.is_empty() { Ok(()) } else { hear(writer, early).await }
+}
+
+/// Has receipts taken in as if they had come from the carrier.
+async fn hear(writer: &Writer, receipts: Vec<(CarrierId, Receipt)>) -> Result<()> {
+    let news = Progress { settlements: Vec::new(), receipts };
+    let (reply, done) = oneshot::channel();
+    writer.send(Command::Progress(news, reply)).await.map_err(|_| closing())?;
+    done.await.map_err(|_| closing())?.map_err(|(e, _)| e)
 }
 
 fn closing() -> Error {

@@ -179,36 +179,53 @@ async fn match_receipts(
         }
     }
     let found: HashSet<_> = found.iter().map(|(c, id, _)| (*c, id.as_str())).collect();
-    let mut unknown = Vec::new();
-    for ((carrier, id), receipt) in waiting.into_iter().filter(|(name, _)| !found.contains(name)) {
-        match other_spelling(tx, carrier, id, receipt).await? {
-            Some(part) => met.push((part, receipt.verdict.clone())),
-            None => unknown.push(Told {
-                carrier,
-                smsc_id: id.to_owned(),
-                recipient: receipt.recipient,
-                verdict: receipt.verdict.clone(),
-            }),
-        }
-    }
-    let found = carrier_refs::tell(tx, &unknown, now).await?;
+    let mut unknown = waiting;
+    unknown.retain(|name, _| !found.contains(name));
+    met.extend(other_spellings(tx, &mut unknown).await?);
+    let unknown = unknown.into_iter().map(|((carrier, id), receipt)| Told {
+        carrier,
+        smsc_id: id.to_owned(),
+        recipient: receipt.recipient,
+        verdict: receipt.verdict.clone(),
+    });
+    let found = carrier_refs::tell(tx, &unknown.collect::<Vec<_>>(), now).await?;
     met.extend(found.into_iter().map(|m| (m.part, m.verdict)));
     Ok(met)
 }
 
-async fn other_spelling(
+/// Takes out the receipts that find their part by another spelling of its id: one spelling of each at a
+/// time, so that a receipt finds one part at most.
+async fn other_spellings(
     tx: &mut Conn,
-    carrier: CarrierId,
-    id: &str,
-    receipt: &Receipt,
-) -> Result<Option<PartKey>> {
-    for candidate in id_candidates(id).iter().skip(1) {
-        let name = [(carrier, candidate.as_str(), receipt.recipient)];
-        if let Some((_, _, part)) = carrier_refs::matching(tx, &name).await?.pop() {
-            return Ok(Some(part));
+    unknown: &mut HashMap<(CarrierId, &str), &Receipt>,
+) -> Result<Vec<(PartKey, Verdict)>> {
+    let mut met = Vec::new();
+    let mut candidates: Vec<_> =
+        unknown.keys().map(|&(c, id)| (c, id, id_candidates(id).into_iter().skip(1))).collect();
+    loop {
+        let mut spelled: HashMap<(CarrierId, String), &str> = HashMap::new();
+        for (carrier, id, rest) in &mut candidates {
+            if unknown.contains_key(&(*carrier, *id))
+                && let Some(next) = rest.next()
+            {
+                spelled.insert((*carrier, next), *id);
+            }
+        }
+        if spelled.is_empty() {
+            return Ok(met);
+        }
+        let names = spelled.iter().filter_map(|((c, spelling), id)| {
+            Some((*c, spelling.as_str(), unknown.get(&(*c, *id))?.recipient))
+        });
+        for (carrier, spelling, part) in
+            carrier_refs::matching(tx, &names.collect::<Vec<_>>()).await?
+        {
+            let id = spelled.get(&(carrier, spelling)).copied().unwrap_or_default();
+            if let Some(receipt) = unknown.remove(&(carrier, id)) {
+                met.push((part, receipt.verdict.clone()));
+            }
         }
     }
-    Ok(None)
 }
 
 /// Turns ended parts into events. Whether a message has several parts is known by its rows in

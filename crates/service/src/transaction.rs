@@ -25,7 +25,7 @@ pub struct Road {
 #[derive(Debug)]
 pub struct Answers {
     closed: Closed,
-    claimed: Vec<Vec<Leased>>,
+    claimed: Vec<(Vec<Leased>, bool)>,
     since: Instant,
 }
 
@@ -54,7 +54,7 @@ impl Rules for Road {
             claimed.push(dispatch::claim(tx, self.context.node, c, now, &mut changes).await?);
         }
         for (expired, _) in &batch.expiries {
-            for key in queue::expire(tx, expired).await? {
+            for key in queue::expire(tx, expired, now).await? {
                 changes.add(key, Event::SendFailed(Failure::plain(FailureCode::Expired)));
             }
         }
@@ -81,10 +81,11 @@ impl Rules for Road {
         for (_, reply) in batch.expiries {
             let _ = reply.send(Ok(()));
         }
-        for (claim, leased) in batch.claims.into_iter().zip(claimed) {
+        for (claim, (leased, more)) in batch.claims.into_iter().zip(claimed) {
             // Before `left` below: what was accepted in this very batch came after this claim.
-            if leased.len() < claim.room.num_permits() {
-                self.desks.drained(claim.carrier);
+            match more {
+                true => self.desks.left(claim.carrier),
+                false => self.desks.drained(claim.carrier),
             }
             let _ = claim.reply.send(Ok(dispatch::place(leased, claim.room, since)));
         }

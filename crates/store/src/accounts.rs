@@ -133,14 +133,40 @@ pub async fn move_money(tx: &mut Conn, moves: &[(AccountId, Amount, Amount)]) ->
     tx.bulk_execute(&MOVE, &rows.collect()).await.map(drop)
 }
 
-const RESERVE: Bulk = Bulk {
-    each: "UPDATE accounts SET available = available - $2, reserved = reserved + $2
-           WHERE id = $1 AND available >= $2 RETURNING id",
-    all:
-        "UPDATE accounts a SET available = a.available - v.amount, reserved = a.reserved + v.amount
-          FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u (id, amount) ORDER BY id) v
-          WHERE a.id = v.id AND a.available >= v.amount RETURNING a.id",
+const SETTLE: Bulk = Bulk {
+    each: "UPDATE accounts SET available = available + $2 - $4, reserved = reserved + $3 + $4
+           WHERE id = $1 AND available + $2 >= $4 RETURNING id",
+    all: "UPDATE accounts a SET available = a.available + v.available - v.wanted,
+             reserved = a.reserved + v.reserved + v.wanted
+          FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
+                  AS u (id, available, reserved, wanted) ORDER BY id) v
+          WHERE a.id = v.id AND a.available + v.available >= v.wanted RETURNING a.id",
 };
+
+/// What one transaction does to an account.
+#[derive(Clone, Copy, Debug)]
+pub struct Dues {
+    /// Whose.
+    pub account: AccountId,
+    /// Added to `available`, as the state machine found to be due.
+    pub available: Amount,
+    /// Added to `reserved`, likewise.
+    pub reserved: Amount,
+    /// To be set aside after that.
+    pub wanted: Amount,
+}
+
+/// Does both at once: [`move_money`] and [`reserve`]. With each account all or nothing; gives back those
+/// that had enough. Give the accounts in the order of their numbers.
+///
+/// # Errors
+/// As any write.
+pub async fn settle(tx: &mut Conn, dues: &[Dues]) -> Result<Vec<AccountId>> {
+    let rows = dues.iter().map(|d| {
+        [d.account.0.into(), d.available.0.into(), d.reserved.0.into(), d.wanted.0.into()]
+    });
+    tx.bulk_query(&SETTLE, &rows.collect(), |r| Ok(AccountId(r.int(0)?))).await
+}
 
 /// Sets money aside, from each account all or nothing; gives back those that had enough. Give the
 /// accounts in the order of their numbers.
@@ -148,6 +174,12 @@ const RESERVE: Bulk = Bulk {
 /// # Errors
 /// As any write.
 pub async fn reserve(tx: &mut Conn, wanted: &[(AccountId, Amount)]) -> Result<Vec<AccountId>> {
-    let rows = wanted.iter().map(|(id, amount)| [id.0.into(), amount.0.into()]);
-    tx.bulk_query(&RESERVE, &rows.collect(), |r| Ok(AccountId(r.int(0)?))).await
+    let zero = Amount::ZERO;
+    let dues = wanted.iter().map(|&(account, wanted)| Dues {
+        account,
+        available: zero,
+        reserved: zero,
+        wanted,
+    });
+    settle(tx, &dues.collect::<Vec<_>>()).await
 }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::row::Row;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::Verdict;
+use heliograph_domain::receipt::{Receipt, Verdict};
 use heliograph_domain::time::Timestamp;
 use std::collections::BTreeMap;
 
@@ -204,6 +204,26 @@ pub async fn overdue(
         WHERE r.at < $1 AND m.account = r.account AND m.id = r.message AND m.expires_at < $1 LIMIT $2";
     conn.query(sql, &[before.into(), limit.into()], |r| {
         Ok((CarrierId(r.small(0)?), r.text(1)?, Recipient(r.small(2)?)))
+    })
+    .await
+}
+
+/// Receipts that came from `since` on and still look for their part, the oldest first; at most `limit`.
+///
+/// # Errors
+/// As any read.
+pub async fn early(
+    conn: &mut Conn,
+    since: Timestamp,
+    limit: i64,
+) -> Result<Vec<(CarrierId, Receipt)>> {
+    let sql = "SELECT carrier, smsc_id, recipient, receipt, receipt_code FROM carrier_refs
+        WHERE message IS NULL AND at >= $1 ORDER BY at LIMIT $2";
+    conn.query(sql, &[since.into(), limit.into()], |r| {
+        let verdict = Verdict::from_parts(r.small(3)?, r.opt_text(4)?);
+        let verdict = verdict.ok_or_else(|| Error::corrupt("unknown receipt"))?;
+        let receipt = Receipt { smsc_id: r.text(1)?, recipient: Recipient(r.small(2)?), verdict };
+        Ok((CarrierId(r.small(0)?), receipt))
     })
     .await
 }

@@ -62,6 +62,19 @@ impl Db {
         Ok(db)
     }
 
+    /// The same database, for a thread with a runtime of its own. On PostgreSQL the connections are its own
+    /// too, so that its statements travel without waking other threads.
+    ///
+    /// # Errors
+    /// [`Error::Db`].
+    pub fn apart(&self) -> Result<Self> {
+        let engine = match &self.engine {
+            Engine::Sqlite(s) => Engine::Sqlite(s.clone()),
+            Engine::Postgres(p) => Engine::Postgres(p.apart(2)?),
+        };
+        Ok(Self { engine, clock: self.clock.clone(), offset: self.offset.clone() })
+    }
+
     /// The present instant by the database's clock: what leases and due times are compared with.
     pub fn now(&self) -> Timestamp {
         Timestamp(self.clock.now().millis().saturating_add(self.offset.load(Relaxed)))

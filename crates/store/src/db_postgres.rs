@@ -11,10 +11,11 @@ use deadpool_postgres::{
 use std::error::Error as _;
 use std::fmt::Write;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{NoTls, Statement};
 use uuid::Uuid;
 
 /// A row as the driver gives it.
@@ -30,29 +31,19 @@ const SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = '30s
 
 /// A pool of connections.
 #[derive(Clone)]
-pub(crate) struct Postgres(Pool);
+pub(crate) struct Postgres {
+    config: Arc<tokio_postgres::Config>,
+    pool: Pool,
+}
 
 impl Postgres {
     pub(crate) async fn open(url: &str, connections: usize) -> Result<Self> {
         let mut config = tokio_postgres::Config::from_str(url)
             .map_err(|e| Error::Db(format!("database.url can't be read: {}", words(&e))))?;
         config.connect_timeout(Duration::from_secs(5)).application_name("heliograph");
-        let manager = Manager::from_config(
-            config,
-            NoTls,
-            ManagerConfig { recycling_method: RecyclingMethod::Fast },
-        );
-        let session = Hook::async_fn(|client: &mut ClientWrapper, _| {
-            Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
-        });
-        let pool = Pool::builder(manager)
-            .max_size(connections.max(2))
-            .runtime(deadpool_postgres::Runtime::Tokio1)
-            .timeouts(Timeouts::wait_millis(10_000))
-            .post_create(session)
-            .build()
-            .map_err(|e| Error::Db(e.to_string()))?;
-        let mut first = pool.get().await.map_err(lost)?;
+        let config = Arc::new(config);
+        let pool = pool(&config, connections)?;
+        let first = pool.get().await.map_err(lost)?;
         let version =
             first.query_one("SELECT current_setting('server_version_num')::int", &[]).await;
         let version: i32 = version.and_then(|r| r.try_get(0)).map_err(|e| failed(&e))?;
@@ -62,12 +53,18 @@ impl Postgres {
                 version / 10_000
             )));
         }
-        migrations::postgres(&mut first).await?;
-        Ok(Self(pool))
+        migrations::postgres(&mut Object::take(first)).await?;
+        Ok(Self { config, pool })
+    }
+
+    /// The same database through a pool of its own.
+    pub(crate) fn apart(&self, connections: usize) -> Result<Self> {
+        Ok(Self { config: self.config.clone(), pool: pool(&self.config, connections)? })
     }
 
     pub(crate) async fn connect(&self) -> Result<PgConn> {
-        Ok(PgConn { client: Some(self.0.get().await.map_err(lost)?), open: false })
+        let client = self.pool.get().await.map_err(lost)?;
+        Ok(PgConn { client: Some(client), begin: None, open: false })
     }
 
     pub(crate) async fn begin(&self) -> Result<PgConn> {
@@ -78,18 +75,35 @@ impl Postgres {
         self.open_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await
     }
 
-    async fn open_with(&self, begin: &str) -> Result<PgConn> {
+    async fn open_with(&self, begin: &'static str) -> Result<PgConn> {
         let mut conn = self.connect().await?;
-        conn.open = true;
-        conn.batch(begin).await?;
+        conn.begin = Some(begin);
         Ok(conn)
     }
+}
+
+/// Connections are made when they are first needed, and their sockets are served by the runtime in which
+/// that happens.
+fn pool(config: &tokio_postgres::Config, connections: usize) -> Result<Pool> {
+    let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let session = Hook::async_fn(|client: &mut ClientWrapper, _| {
+        Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
+    });
+    Pool::builder(Manager::from_config(config.clone(), NoTls, fast))
+        .max_size(connections.max(2))
+        .runtime(deadpool_postgres::Runtime::Tokio1)
+        .timeouts(Timeouts::wait_millis(10_000))
+        .post_create(session)
+        .build()
+        .map_err(|e| Error::Db(e.to_string()))
 }
 
 /// A connection on loan.
 pub struct PgConn {
     /// `None` only while being dropped.
     client: Option<Object>,
+    /// What begins the transaction: it travels with the first statement and costs no round trip.
+    begin: Option<&'static str>,
     /// Whether a transaction still waits for its end.
     open: bool,
 }
@@ -110,11 +124,10 @@ impl PgConn {
         self.client.as_ref().ok_or_else(|| Error::Unavailable("no connection".to_owned()))
     }
 
-    async fn batch(&self, sql: &str) -> Result<()> {
-        self.client()?.batch_execute(sql).await.map_err(|e| failed(&e))
-    }
-
     pub(crate) async fn commit(mut self) -> Result<()> {
+        if self.begin.is_some() {
+            return Ok(()); // nothing was said
+        }
         let done = self.client()?.batch_execute("COMMIT").await;
         self.open = done.is_err();
         done.map_err(|e| match failed(&e) {
@@ -123,15 +136,28 @@ impl PgConn {
         })
     }
 
-    async fn prepare(&self, sql: &str) -> Result<Statement> {
-        self.client()?.prepare_cached(sql).await.map_err(|e| failed(&e))
+    /// Runs a statement together with the beginning of its transaction, if that is still to come.
+    async fn run<'a, T>(
+        &'a mut self,
+        statement: impl AsyncFnOnce(&'a Object) -> std::result::Result<T, tokio_postgres::Error>,
+    ) -> Result<T> {
+        let begin = self.begin.take();
+        self.open |= begin.is_some();
+        let client = self.client()?;
+        let done = match begin {
+            None => statement(client).await,
+            Some(begin) => {
+                let (begun, done) =
+                    tokio::join!(biased; client.batch_execute(begin), statement(client));
+                begun.and(done)
+            }
+        };
+        done.map_err(|e| failed(&e))
     }
 
     pub(crate) async fn execute(&mut self, sql: &str, params: &[Value<'_>]) -> Result<u64> {
-        let statement = self.prepare(sql).await?;
-        let params: Vec<&(dyn ToSql + Sync)> =
-            params.iter().map(|p| p as &(dyn ToSql + Sync)).collect();
-        self.client()?.execute(&statement, &params).await.map_err(|e| failed(&e))
+        let params = params.iter().map(|p| p as &(dyn ToSql + Sync));
+        self.changed(sql, &params.collect::<Vec<_>>()).await
     }
 
     pub(crate) async fn query<T>(
@@ -140,11 +166,8 @@ impl PgConn {
         params: &[Value<'_>],
         read: &mut impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let statement = self.prepare(sql).await?;
-        let params: Vec<&(dyn ToSql + Sync)> =
-            params.iter().map(|p| p as &(dyn ToSql + Sync)).collect();
-        let rows = self.client()?.query(&statement, &params).await.map_err(|e| failed(&e))?;
-        rows.iter().map(|r| read(&Row::Postgres(r))).collect()
+        let params = params.iter().map(|p| p as &(dyn ToSql + Sync));
+        self.rows(sql, &params.collect::<Vec<_>>(), read).await
     }
 
     pub(crate) async fn bulk_execute<const N: usize>(
@@ -152,11 +175,9 @@ impl PgConn {
         sql: &str,
         rows: &Rows<'_, N>,
     ) -> Result<u64> {
-        let statement = self.prepare(sql).await?;
         let columns = columns(rows);
-        let params: Vec<&(dyn ToSql + Sync)> =
-            columns.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
-        self.client()?.execute(&statement, &params).await.map_err(|e| failed(&e))
+        let params = columns.iter().map(|c| c as &(dyn ToSql + Sync));
+        self.changed(sql, &params.collect::<Vec<_>>()).await
     }
 
     pub(crate) async fn bulk_query<T, const N: usize>(
@@ -165,11 +186,24 @@ impl PgConn {
         rows: &Rows<'_, N>,
         read: &mut impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let statement = self.prepare(sql).await?;
         let columns = columns(rows);
-        let params: Vec<&(dyn ToSql + Sync)> =
-            columns.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
-        let rows = self.client()?.query(&statement, &params).await.map_err(|e| failed(&e))?;
+        let params = columns.iter().map(|c| c as &(dyn ToSql + Sync));
+        self.rows(sql, &params.collect::<Vec<_>>(), read).await
+    }
+
+    async fn changed(&mut self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<u64> {
+        let statement = async |c: &Object| c.execute(&c.prepare_cached(sql).await?, params).await;
+        self.run(statement).await
+    }
+
+    async fn rows<T>(
+        &mut self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+        read: &mut impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let statement = async |c: &Object| c.query(&c.prepare_cached(sql).await?, params).await;
+        let rows = self.run(statement).await?;
         rows.iter().map(|r| read(&Row::Postgres(r))).collect()
     }
 }

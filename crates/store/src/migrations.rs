@@ -23,9 +23,12 @@ pub(crate) fn sqlite(conn: &mut Connection) -> Result<()> {
         .map_err(|e| Error::Db(format!("the schema could not be brought up to date: {e}")))
 }
 
-/// Brings a PostgreSQL database up to date, one node at a time.
+/// Brings a PostgreSQL database up to date, one node at a time, on a connection that is for nothing else: a
+/// large table takes what it takes, and another node waits for it.
 pub(crate) async fn postgres(client: &mut tokio_postgres::Client) -> Result<()> {
     let failed = |e: tokio_postgres::Error| Error::Unavailable(crate::db_postgres::words(&e));
+    let patience = "SET statement_timeout = 0; SET lock_timeout = 0;";
+    client.batch_execute(patience).await.map_err(failed)?;
     client.execute("SELECT pg_advisory_lock($1)", &[&LOCK]).await.map_err(failed)?;
     let done = embedded::postgres::migrations::runner().run_async(client).await;
     client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await.map_err(failed)?;

@@ -66,14 +66,15 @@ pub struct Claim {
     pub limit: usize,
 }
 
-/// Leases what is due and free, lane by lane, the longest due first. `parts_taken` is left empty.
+/// Leases what is due and free, lane by lane, the longest due first. `parts_taken` is left empty. The second
+/// is whether there may be more.
 ///
 /// What has ended while it waited is taken off the queue: a message of several parts fails by the
 /// receipt of one, and an outcome can come after its lease.
 ///
 /// # Errors
 /// As any write.
-pub async fn claim(tx: &mut Conn, claim: &Claim) -> Result<Vec<Leased>> {
+pub async fn claim(tx: &mut Conn, claim: &Claim) -> Result<(Vec<Leased>, bool)> {
     let mut found: Vec<(Leased, bool)> = Vec::new();
     for lane in Lane::ALL {
         let room = claim.limit.saturating_sub(found.len());
@@ -82,6 +83,7 @@ pub async fn claim(tx: &mut Conn, claim: &Claim) -> Result<Vec<Leased>> {
         }
         found.extend(find(tx, claim, lane, room).await?);
     }
+    let more = found.len() >= claim.limit;
     let rows = found.iter().map(|(f, _)| {
         let l = &f.lease;
         [
@@ -98,7 +100,7 @@ pub async fn claim(tx: &mut Conn, claim: &Claim) -> Result<Vec<Leased>> {
     let (ended, waiting): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, ended)| *ended);
     let ended: Vec<_> = ended.iter().map(|(f, _)| &f.lease).collect();
     settle(tx, &ended).await?;
-    Ok(waiting.into_iter().map(|(f, _)| f).collect())
+    Ok((waiting.into_iter().map(|(f, _)| f).collect(), more))
 }
 
 /// What can be leased, and whether it has ended.
@@ -281,12 +283,13 @@ pub struct Expired {
     id: MessageId,
 }
 
-/// Rows that nobody holds and whose message has expired by `now`, at most `limit`.
+/// Rows that nobody holds, or no longer, and whose message has expired by `now`; at most `limit`.
 ///
 /// # Errors
 /// As any read.
 pub async fn expired(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Expired>> {
-    let sql = "SELECT carrier, lane, due_at, id FROM queue WHERE owner IS NULL AND expires_at <= $1 LIMIT $2";
+    let sql = "SELECT carrier, lane, due_at, id FROM queue
+        WHERE (owner IS NULL OR lease_until < $1) AND expires_at <= $1 LIMIT $2";
     conn.query(sql, &[now.into(), limit.into()], |r| {
         Ok(Expired {
             carrier: CarrierId(r.small(0)?),
@@ -299,12 +302,13 @@ pub async fn expired(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<
 }
 
 const EXPIRE: Bulk = Bulk {
-    each: "DELETE FROM queue WHERE carrier = $1 AND lane = $2 AND due_at = $3 AND id = $4 AND owner IS NULL
+    each: "DELETE FROM queue WHERE carrier = $1 AND lane = $2 AND due_at = $3 AND id = $4
+             AND (owner IS NULL OR lease_until < $5)
            RETURNING account, id",
     all: "DELETE FROM queue q
-          USING unnest($1::smallint[], $2::smallint[], $3::bigint[], $4::uuid[]) AS v (carrier, lane, due_at, id)
+          USING unnest($1::smallint[], $2::smallint[], $3::bigint[], $4::uuid[], $5::bigint[]) AS v (carrier, lane, due_at, id, now)
           WHERE q.carrier = v.carrier AND q.lane = v.lane AND q.due_at = v.due_at AND q.id = v.id
-            AND q.owner IS NULL
+            AND (q.owner IS NULL OR q.lease_until < v.now)
           RETURNING q.account, q.id",
 };
 
@@ -312,9 +316,14 @@ const EXPIRE: Bulk = Bulk {
 ///
 /// # Errors
 /// As any write.
-pub async fn expire(tx: &mut Conn, rows: &[Expired]) -> Result<Vec<(AccountId, MessageId)>> {
-    let rows =
-        rows.iter().map(|e| [e.carrier.0.into(), e.lane.0.into(), e.due_at.into(), e.id.0.into()]);
+pub async fn expire(
+    tx: &mut Conn,
+    rows: &[Expired],
+    now: Timestamp,
+) -> Result<Vec<(AccountId, MessageId)>> {
+    let rows = rows
+        .iter()
+        .map(|e| [e.carrier.0.into(), e.lane.0.into(), e.due_at.into(), e.id.0.into(), now.into()]);
     tx.bulk_query(&EXPIRE, &rows.collect(), |r| Ok((AccountId(r.int(0)?), MessageId(r.uuid(1)?))))
         .await
 }

@@ -5,6 +5,7 @@ use crate::support::{TestDb, on_both_engines};
 use futures_util::FutureExt;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{Message, Status};
+use heliograph_service::messages::Send;
 use heliograph_service::writer::{Accept, Accepted, Claim, Command, Handed};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio::sync::oneshot;
 on_both_engines!(backlog:
     a_desk_opens_when_a_claim_has_found_everything,
     a_full_desk_closes_until_the_backlog_is_drained,
+    a_claim_that_finds_what_expired_is_not_the_last,
     a_message_accepted_beside_a_claim_is_not_overtaken,
     a_carrier_that_is_away_gets_nothing,
     what_is_due_later_is_claimed_later,
@@ -73,6 +75,24 @@ async fn a_full_desk_closes_until_the_backlog_is_drained(db: TestDb) {
     for id in seen {
         assert_eq!(node.status(&ann, id).await, Status::Sent);
     }
+    node.check().await;
+}
+
+async fn a_claim_that_finds_what_expired_is_not_the_last(db: TestDb) {
+    let node = Node::with(&db, db.db.clone(), (1, 4)).await;
+    let ann = node.account("ann@example.com", 10_000).await;
+    for _ in 0..4 {
+        node.send(&ann, Send { validity: Duration::from_secs(60), ..text("Hello") }).await;
+    }
+    let alive = node.send(&ann, text("Hello")).await;
+    db.clock.advance(Duration::from_secs(61));
+    node.desk.set_bound(true);
+    let _ = rang(&node);
+    assert_eq!(ids(&node.claim().await), []);
+    assert!(rang(&node), "more may wait");
+    let late = node.send(&ann, text("Hello")).await;
+    assert_eq!(ids(&node.arrived()), [], "the older one goes first");
+    assert_eq!(ids(&node.claim().await), [alive, late]);
     node.check().await;
 }
 

@@ -21,6 +21,7 @@ on_both_engines!(receipts:
     a_receipt_that_comes_twice_counts_once,
     an_id_is_found_in_its_other_spellings,
     a_receipt_for_somebody_else_changes_nothing,
+    an_early_receipt_meets_its_part_in_another_spelling,
     early_receipts_of_parts_wait_for_their_outcomes,
     a_carrier_that_names_two_messages_alike_stops_nothing,
     a_message_without_a_receipt_fails_in_the_end,
@@ -129,6 +130,27 @@ async fn a_receipt_for_somebody_else_changes_nothing(db: TestDb) {
     node.hear(vec![delivered("a"), delivered("b")]).await;
     for held in &held {
         assert_eq!(node.status(&ann, id(held)).await, Status::Delivered);
+    }
+    node.check().await;
+}
+
+async fn an_early_receipt_meets_its_part_in_another_spelling(db: TestDb) {
+    let (node, ann, held) = on_their_way(&db, 3).await;
+    let stray = Receipt { recipient: Recipient(447_900_000_000), ..delivered("0000001B") };
+    node.hear(vec![delivered("000000FF"), delivered("0000001A"), stray]).await;
+    let taken = ["26", "27", "255"];
+    let taken = held.iter().zip(taken).map(|(h, id)| outcome(h, accepted(id)));
+    node.settle(taken.collect()).await;
+    for held in &held {
+        assert_eq!(node.status(&ann, id(held)).await, Status::Sent);
+    }
+    for _ in 0..2 {
+        node.writing(async |writer| janitor::match_early_receipts(&node.cx, &writer).await)
+            .await
+            .unwrap();
+        assert_eq!(node.status(&ann, id(&held[0])).await, Status::Delivered);
+        assert_eq!(node.status(&ann, id(&held[1])).await, Status::Sent, "not its recipient");
+        assert_eq!(node.status(&ann, id(&held[2])).await, Status::Delivered);
     }
     node.check().await;
 }

@@ -4,6 +4,7 @@ use crate::rows::{account, at, balance, credit, look};
 use crate::support::{BEGIN, TestDb, on_both_engines};
 use heliograph_domain::id::{AccountId, Ids, UserId};
 use heliograph_domain::money::Amount;
+use heliograph_store::accounts::Dues;
 use heliograph_store::ledger::{self, Entry, Kind};
 use heliograph_store::{Db, Error, accounts, check};
 use tokio::task::JoinSet;
@@ -13,6 +14,7 @@ on_both_engines!(accounts:
     all_accounts_are_listed_the_oldest_first,
     money_is_reserved_all_or_nothing,
     money_moves_for_many_accounts_at_once,
+    what_is_due_can_be_set_aside_at_once,
     no_balance_falls_below_zero,
     reservations_at_the_same_time_never_spend_twice,
     the_ledger_changes_the_balance_with_its_row,
@@ -71,6 +73,25 @@ async fn money_is_reserved_all_or_nothing(db: TestDb) {
     assert_eq!(reserve(&db.db, &[(ann, 1), (bob, 50)]).await, [bob]);
     assert_eq!(balance(&db.db, bob).await, (0, 50));
     assert_eq!(reserve(&db.db, &[]).await, []);
+}
+
+async fn what_is_due_can_be_set_aside_at_once(db: TestDb) {
+    let ann = account(&db, "ann@example.com", 100).await;
+    let bob = account(&db, "bob@example.com", 100).await;
+    assert_eq!(reserve(&db.db, &[(ann, 60), (bob, 60)]).await, [ann, bob]);
+    // Of the 60, 20 come back and 40 are spent; of 60 free ones 61 are too many.
+    let dues = |account, wanted| Dues {
+        account,
+        available: Amount(20),
+        reserved: Amount(-60),
+        wanted: Amount(wanted),
+    };
+    let mut tx = db.db.write().await.unwrap();
+    let enough = accounts::settle(&mut tx, &[dues(ann, 60), dues(bob, 61)]).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(enough, [ann]);
+    assert_eq!(balance(&db.db, ann).await, (0, 60));
+    assert_eq!(balance(&db.db, bob).await, (40, 60));
 }
 
 async fn money_moves_for_many_accounts_at_once(db: TestDb) {

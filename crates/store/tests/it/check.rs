@@ -46,7 +46,7 @@ async fn populate(db: &TestDb) -> Vec<Message> {
         }
         if (2..=4).contains(&m.recipient.0) {
             let wish = crate::rows::wish(crate::rows::HERE, at(0), 9);
-            let found = queue::claim(&mut tx, &wish).await.unwrap();
+            let (found, _) = queue::claim(&mut tx, &wish).await.unwrap();
             let held = found.iter().filter(|l| l.lease.message == m.id).map(|l| &l.lease);
             queue::settle(&mut tx, &held.collect::<Vec<_>>()).await.unwrap();
         }

@@ -6,7 +6,7 @@ use heliograph_domain::id::{AccountId, CarrierId, NodeId};
 use heliograph_domain::lease::{LEASE, Lease, Leased};
 use heliograph_domain::message::Message;
 use heliograph_domain::time::Timestamp;
-use heliograph_store::queue::{self, Expired, GiveBack};
+use heliograph_store::queue::{self, Claim, Expired, GiveBack};
 use heliograph_store::{Db, Result};
 
 on_both_engines!(leases:
@@ -17,6 +17,7 @@ on_both_engines!(leases:
     only_the_right_rows_of_many_change,
     a_node_that_starts_frees_what_its_former_self_held,
     what_has_expired_and_is_free_is_found,
+    what_a_lapsed_lease_holds_expires_too,
     what_is_claimed_meanwhile_does_not_expire,
 );
 
@@ -159,8 +160,12 @@ async fn expired(db: &Db, now: Timestamp, limit: i64) -> Vec<Expired> {
 }
 
 async fn expire(db: &Db, rows: &[Expired]) -> usize {
+    expire_at(db, rows, BEGIN).await
+}
+
+async fn expire_at(db: &Db, rows: &[Expired], now: Timestamp) -> usize {
     let mut tx = db.write().await.unwrap();
-    let keys = queue::expire(&mut tx, rows).await.unwrap();
+    let keys = queue::expire(&mut tx, rows, now).await.unwrap();
     tx.commit().await.unwrap();
     assert!(keys.iter().all(|(account, _)| *account == ONE));
     keys.len()
@@ -180,6 +185,21 @@ async fn what_has_expired_and_is_free_is_found(db: TestDb) {
     assert_eq!(depth(&db.db).await, 2);
     assert_eq!(expired(&db.db, at(10), 10).await, []);
     assert_eq!(expired(&db.db, at(11), 10).await.len(), 1);
+}
+
+/// A node that died can't say that its messages have expired.
+async fn what_a_lapsed_lease_holds_expires_too(db: TestDb) {
+    queued(&db, &[Message { expires_at: at(10), ..message(&db, ONE) }]).await;
+    let until = at(60);
+    let held = claim(&db.db, Claim { until, ..wish(HERE, BEGIN, 1) }).await.pop().unwrap();
+    assert_eq!(expired(&db.db, until, 10).await, []);
+    let found = expired(&db.db, at(61), 10).await;
+    assert_eq!(found.len(), 1);
+    assert_eq!(expire_at(&db.db, &found, until).await, 0);
+    assert_eq!(renew(&db.db, std::slice::from_ref(&held.lease), at(120)).await, 1);
+    assert_eq!(expire_at(&db.db, &found, at(61)).await, 0);
+    assert_eq!(expire_at(&db.db, &found, at(121)).await, 1);
+    assert_eq!(settle(&db.db, &[&held.lease]).await, 0);
 }
 
 async fn what_is_claimed_meanwhile_does_not_expire(db: TestDb) {

@@ -102,7 +102,7 @@ pub(crate) fn wish(node: NodeId, now: Timestamp, limit: usize) -> Claim {
 /// Claims in a transaction of its own.
 pub(crate) async fn claim(db: &Db, wish: Claim) -> Vec<Leased> {
     let mut tx = db.write().await.unwrap();
-    let found = queue::claim(&mut tx, &wish).await.unwrap();
+    let (found, _) = queue::claim(&mut tx, &wish).await.unwrap();
     tx.commit().await.unwrap();
     found
 }
