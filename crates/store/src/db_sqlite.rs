@@ -57,7 +57,7 @@ impl Sqlite {
         let mut writer =
             connect(&path, OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         writer
-            .execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -8192;")
+            .execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -32768;")
             .map_err(failed)?;
         migrations::sqlite(&mut writer)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
