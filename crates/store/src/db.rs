@@ -233,6 +233,20 @@ impl Conn {
         }
     }
 
+    /// Runs a bulk statement for all `rows`, when nobody needs to know how many it changed: on PostgreSQL it
+    /// travels with the next statement, or with the commit, and an error of it shows there.
+    pub(crate) async fn bulk_ahead<const N: usize>(
+        &mut self,
+        bulk: &Bulk,
+        rows: &Rows<'_, N>,
+    ) -> Result<()> {
+        match self {
+            _ if rows.is_empty() => Ok(()),
+            Self::Sqlite(c) => c.bulk_execute(bulk.each, rows).map(drop),
+            Self::Postgres(c) => c.bulk_ahead(bulk.all, rows).await,
+        }
+    }
+
     /// Runs a bulk statement for all `rows` and reads what it gives back, in any order.
     pub(crate) async fn bulk_query<T, const N: usize>(
         &mut self,

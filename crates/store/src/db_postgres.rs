@@ -5,17 +5,19 @@ use crate::error::{Error, Result};
 use crate::migrations;
 use crate::row::Row;
 use crate::value::Value;
+use bytes::BytesMut;
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
 };
+use futures_util::future::join_all;
 use std::error::Error as _;
 use std::fmt::Write;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{NoTls, Statement};
 use uuid::Uuid;
 
 /// A row as the driver gives it.
@@ -28,6 +30,9 @@ pub(crate) type RawRow = tokio_postgres::Row;
 const SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = '30s'; SET lock_timeout = '10s';
     SET idle_in_transaction_session_timeout = '60s'; SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;";
+
+/// What the server says to one statement.
+type Sent<T> = std::result::Result<T, tokio_postgres::Error>;
 
 /// A pool of connections.
 #[derive(Clone)]
@@ -64,7 +69,7 @@ impl Postgres {
 
     pub(crate) async fn connect(&self) -> Result<PgConn> {
         let client = self.pool.get().await.map_err(lost)?;
-        Ok(PgConn { client: Some(client), begin: None, open: false })
+        Ok(PgConn { client: Some(client), ahead: Vec::new(), open: false })
     }
 
     pub(crate) async fn begin(&self) -> Result<PgConn> {
@@ -77,7 +82,7 @@ impl Postgres {
 
     async fn open_with(&self, begin: &'static str) -> Result<PgConn> {
         let mut conn = self.connect().await?;
-        conn.begin = Some(begin);
+        conn.ahead.push(Ahead::Begin(begin));
         Ok(conn)
     }
 }
@@ -102,10 +107,49 @@ fn pool(config: &tokio_postgres::Config, connections: usize) -> Result<Pool> {
 pub struct PgConn {
     /// `None` only while being dropped.
     client: Option<Object>,
-    /// What begins the transaction: it travels with the first statement and costs no round trip.
-    begin: Option<&'static str>,
+    /// What travels with the next statement, ahead of it, and costs no round trip of its own.
+    ahead: Vec<Ahead>,
     /// Whether a transaction still waits for its end.
     open: bool,
+}
+
+/// What is said without waiting for an answer.
+enum Ahead {
+    Begin(&'static str),
+    Bulk(Statement, Vec<Encoded>),
+}
+
+impl Ahead {
+    async fn send(&self, client: &Object) -> Sent<()> {
+        match self {
+            Self::Begin(begin) => client.batch_execute(begin).await,
+            Self::Bulk(statement, params) => {
+                let params = params.iter().map(|p| p as &(dyn ToSql + Sync));
+                client.execute(statement, &params.collect::<Vec<_>>()).await.map(drop)
+            }
+        }
+    }
+}
+
+/// A parameter in its binary form.
+#[derive(Debug)]
+struct Encoded(BytesMut);
+
+impl ToSql for Encoded {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
 }
 
 impl Drop for PgConn {
@@ -125,34 +169,41 @@ impl PgConn {
     }
 
     pub(crate) async fn commit(mut self) -> Result<()> {
-        if self.begin.is_some() {
+        if matches!(self.ahead[..], [Ahead::Begin(_)]) {
             return Ok(()); // nothing was said
         }
-        let done = self.client()?.batch_execute("COMMIT").await;
+        let ahead = self.take_ahead();
+        let client = self.client()?;
+        let (earlier, done) = together(client, &ahead, client.batch_execute("COMMIT")).await;
+        // After an earlier failure the server takes COMMIT as ROLLBACK.
         self.open = done.is_err();
-        done.map_err(|e| match failed(&e) {
+        earlier.and(done).map_err(|e| match failed(&e) {
             Error::Unavailable(e) => Error::CommitLost(e),
             other => other,
         })
     }
 
-    /// Runs a statement together with the beginning of its transaction, if that is still to come.
-    async fn run<'a, T>(
-        &'a mut self,
-        statement: impl AsyncFnOnce(&'a Object) -> std::result::Result<T, tokio_postgres::Error>,
-    ) -> Result<T> {
-        let begin = self.begin.take();
-        self.open |= begin.is_some();
-        let client = self.client()?;
-        let done = match begin {
-            None => statement(client).await,
-            Some(begin) => {
-                let (begun, done) =
-                    tokio::join!(biased; client.batch_execute(begin), statement(client));
-                begun.and(done)
-            }
+    fn take_ahead(&mut self) -> Vec<Ahead> {
+        self.open |= !self.ahead.is_empty();
+        std::mem::take(&mut self.ahead)
+    }
+
+    /// Lets a bulk statement travel with what is said next. If it fails, that says so.
+    pub(crate) async fn bulk_ahead<const N: usize>(
+        &mut self,
+        sql: &str,
+        rows: &Rows<'_, N>,
+    ) -> Result<()> {
+        let statement = self.client()?.prepare_cached(sql).await.map_err(|e| failed(&e))?;
+        let encode = |(column, ty): (&Vec<&Value<'_>>, &Type)| {
+            let mut bytes = BytesMut::new();
+            let encoded = column.to_sql(ty, &mut bytes);
+            encoded.map(|_| Encoded(bytes)).map_err(|e| Error::Db(e.to_string()))
         };
-        done.map_err(|e| failed(&e))
+        let columns = columns(rows);
+        let params = columns.iter().zip(statement.params()).map(encode).collect::<Result<_>>()?;
+        self.ahead.push(Ahead::Bulk(statement, params));
+        Ok(())
     }
 
     pub(crate) async fn execute(&mut self, sql: &str, params: &[Value<'_>]) -> Result<u64> {
@@ -192,8 +243,11 @@ impl PgConn {
     }
 
     async fn changed(&mut self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<u64> {
-        let statement = async |c: &Object| c.execute(&c.prepare_cached(sql).await?, params).await;
-        self.run(statement).await
+        let ahead = self.take_ahead();
+        let client = self.client()?;
+        let statement = async { client.execute(&client.prepare_cached(sql).await?, params).await };
+        let (earlier, changed) = together(client, &ahead, statement).await;
+        earlier.and(changed).map_err(|e| failed(&e))
     }
 
     async fn rows<T>(
@@ -202,10 +256,24 @@ impl PgConn {
         params: &[&(dyn ToSql + Sync)],
         read: &mut impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let statement = async |c: &Object| c.query(&c.prepare_cached(sql).await?, params).await;
-        let rows = self.run(statement).await?;
+        let ahead = self.take_ahead();
+        let client = self.client()?;
+        let statement = async { client.query(&client.prepare_cached(sql).await?, params).await };
+        let (earlier, rows) = together(client, &ahead, statement).await;
+        let rows = earlier.and(rows).map_err(|e| failed(&e))?;
         rows.iter().map(|r| read(&Row::Postgres(r))).collect()
     }
+}
+
+/// Says a statement and what goes ahead of it in one breath: written in this order, and answered in it.
+async fn together<T>(
+    client: &Object,
+    ahead: &[Ahead],
+    statement: impl Future<Output = Sent<T>>,
+) -> (Sent<()>, Sent<T>) {
+    let earlier = join_all(ahead.iter().map(|a| a.send(client)));
+    let (earlier, done) = tokio::join!(biased; earlier, statement);
+    (earlier.into_iter().collect(), done)
 }
 
 /// Turns rows into one array per column, as UNNEST takes them.
@@ -224,7 +292,7 @@ impl ToSql for Value<'_> {
     fn to_sql(
         &self,
         ty: &Type,
-        out: &mut tokio_postgres::types::private::BytesMut,
+        out: &mut BytesMut,
     ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match (self, ty) {
             (Self::Null, _) => Ok(IsNull::Yes),

@@ -55,7 +55,7 @@ pub async fn insert(tx: &mut Conn, messages: &[&Message]) -> Result<()> {
             m.price().0.into(),
         ]
     });
-    tx.bulk_execute(&INSERT, &rows.collect()).await.map(drop)
+    tx.bulk_ahead(&INSERT, &rows.collect()).await
 }
 
 const STATE: Bulk = Bulk {
@@ -148,7 +148,7 @@ pub async fn save_states(tx: &mut Conn, states: &[(AccountId, MessageId, &State)
             flags(s).into(),
         ]
     });
-    tx.bulk_execute(&SAVE, &rows.collect()).await.map(drop)
+    tx.bulk_ahead(&SAVE, &rows.collect()).await
 }
 
 fn flags(s: &State) -> i64 {

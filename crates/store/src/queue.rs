@@ -39,7 +39,7 @@ pub async fn insert(
             i16::from(owner.is_some()).into(),
         ]
     });
-    tx.bulk_execute(&INSERT, &rows.collect()).await.map(drop)
+    tx.bulk_ahead(&INSERT, &rows.collect()).await
 }
 
 const LEASE: Bulk = Bulk {
