@@ -30,7 +30,7 @@ impl Keyring {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
         match known {
             Some(caller) => Ok(caller),
-            None => self.look_up(cx, hash).await,
+            None => Box::pin(self.look_up(cx, hash)).await,
         }
     }
 

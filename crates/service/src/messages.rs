@@ -87,7 +87,7 @@ pub async fn send(
     match verdict {
         Accepted::Done => Ok(Sent { message, replayed: false }),
         Accepted::Replayed(id) => {
-            let (message, _) = find(cx, caller, id).await?;
+            let (message, _) = Box::pin(find(cx, caller, id)).await?;
             Ok(Sent { message: Arc::new(message), replayed: true })
         }
         Accepted::KeyReused => Err(Error::IdempotencyKeyReused),

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::requests;
 use crate::router::router;
+use futures_util::FutureExt;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -63,13 +64,8 @@ async fn converse(socket: TcpStream, app: Arc<App>, router: axum::Router) {
         let turn = turn.clone();
         move |request| {
             turn.ours();
-            let (turn, answer) =
-                (turn.clone(), requests::answer(app.clone(), router.clone(), request));
-            async move {
-                let answer = answer.await;
-                turn.theirs();
-                answer
-            }
+            let turn = turn.clone();
+            requests::answer(app.clone(), router.clone(), request).inspect(move |_| turn.theirs())
         }
     });
     let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);

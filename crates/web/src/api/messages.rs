@@ -52,13 +52,13 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
         Ok(parsed) => parsed,
         Err(problem) => {
             // Who may not ask is not told what was wrong with the question.
-            auth::reader(app, headers).await?;
+            Box::pin(auth::reader(app, headers)).await?;
             return Err(problem);
         }
     };
     if dry_run {
         // No transaction follows that would look at the key again.
-        let caller = auth::reader(app, headers).await?;
+        let caller = Box::pin(auth::reader(app, headers)).await?;
         let quote = messages::quote(&app.context, &caller, &request)?;
         return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
     }
