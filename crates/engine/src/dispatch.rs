@@ -29,6 +29,7 @@ const FLIGHTS: usize = 64;
 /// One carrier's dispatcher.
 pub(crate) struct Dispatcher {
     carrier: CarrierId,
+    name: String,
     claim_ahead: usize,
     context: Context,
     writer: Writer,
@@ -77,7 +78,7 @@ enum Step {
 impl Dispatcher {
     /// A dispatcher, and the carrier's end of its line.
     pub(crate) fn new(
-        carrier: CarrierId,
+        (carrier, name): (CarrierId, String),
         claim_ahead: usize,
         (context, writer, desks): (&Context, &Writer, &Desks),
         stop: &watch::Receiver<bool>,
@@ -92,6 +93,7 @@ impl Dispatcher {
             Line { submissions: to_submit, events: to_engine, acks: to_ack, stop: stop.clone() };
         let dispatcher = Self {
             carrier,
+            name,
             claim_ahead,
             context: context.clone(),
             writer: writer.clone(),
@@ -229,8 +231,7 @@ impl Dispatcher {
 
     fn set_bound(&self, bound: bool) {
         self.desk.set_bound(bound);
-        let gauge =
-            metrics::gauge!("heliograph_carrier_bound", "carrier" => self.carrier.0.to_string());
+        let gauge = metrics::gauge!("heliograph_carrier_bound", "carrier" => self.name.clone());
         gauge.set(f64::from(u8::from(bound)));
     }
 

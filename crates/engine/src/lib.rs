@@ -5,4 +5,4 @@ mod flight;
 mod housekeeping;
 mod workers;
 
-pub use workers::{Engine, run};
+pub use workers::{Engine, Served, run};

@@ -18,8 +18,20 @@ pub struct Engine {
     pub writer: Writer,
     /// Where accepted messages are handed over.
     pub desks: Desks,
-    /// The carriers to serve, each with its window.
-    pub carriers: Vec<(CarrierId, Box<dyn Carrier>, usize)>,
+    /// The carriers to serve.
+    pub carriers: Vec<Served>,
+}
+
+/// A carrier to serve.
+pub struct Served {
+    /// Its number in the tables.
+    pub id: CarrierId,
+    /// What the operator calls it.
+    pub name: String,
+    /// What speaks to it.
+    pub carrier: Box<dyn Carrier>,
+    /// Parts that it takes without having answered.
+    pub window: usize,
 }
 
 /// Messages that are leased ahead for a carrier with this window: a crash can double at most so many.
@@ -32,9 +44,9 @@ const fn claim_ahead(window: usize) -> usize {
 pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
     let Engine { context, writer, desks, carriers } = engine;
     let mut workers = JoinSet::new();
-    for (id, carrier, window) in carriers {
+    for Served { id, name, carrier, window } in carriers {
         let (dispatcher, line) =
-            Dispatcher::new(id, claim_ahead(window), (&context, &writer, &desks), &stop);
+            Dispatcher::new((id, name), claim_ahead(window), (&context, &writer, &desks), &stop);
         workers.spawn(carrier.run(line));
         workers.spawn(dispatcher.run());
     }

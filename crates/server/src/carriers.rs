@@ -5,13 +5,13 @@ use crate::config::{CarrierKind, Config};
 use crate::rates;
 use crate::system::SystemClock;
 use anyhow::{Context as _, bail};
-use heliograph_carrier::carrier::Carrier;
 use heliograph_carrier::smpp::bind::SmppCarrier;
 use heliograph_carrier::smpp::options::SmppOptions;
 use heliograph_carrier::smsc::options::SmscOptions;
 use heliograph_carrier::smsc::server;
 use heliograph_domain::carrier::{Route, Routes, SIMULATED};
 use heliograph_domain::id::CarrierId;
+use heliograph_engine::Served;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::{accounts, dispatch, nodes};
 use heliograph_store::Db;
@@ -58,9 +58,6 @@ pub(crate) async fn complain(
     Ok(())
 }
 
-/// A carrier's number, the carrier, and its window.
-pub(crate) type Served = (CarrierId, Box<dyn Carrier>, usize);
-
 /// The configured carriers, and the simulated one with its SMSC inside this process.
 pub(crate) async fn start(
     context: &Context,
@@ -92,11 +89,16 @@ pub(crate) async fn start(
                     rate: c.rate,
                     ..SmppOptions::new(&c.name, &c.host, c.port)
                 };
-                served.push((number, Box::new(SmppCarrier::new(options)), usize::from(c.window)));
+                served.push(serve(number, options));
             }
         }
     }
     Ok(served)
+}
+
+fn serve(id: CarrierId, options: SmppOptions) -> Served {
+    let (name, window) = (options.name.clone(), usize::from(options.window));
+    Served { id, name, carrier: Box::new(SmppCarrier::new(options)), window }
 }
 
 fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> Served {
@@ -105,7 +107,7 @@ fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> Served {
         window: SIMULATED_WINDOW,
         ..SmppOptions::new(name, &at.ip().to_string(), at.port())
     };
-    (number, Box::new(SmppCarrier::new(options)), usize::from(SIMULATED_WINDOW))
+    serve(number, options)
 }
 
 /// The operator's settings, and the numbers of the configured carriers.

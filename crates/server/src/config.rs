@@ -189,7 +189,13 @@ impl Config {
     }
 
     fn validate(&self) -> anyhow::Result<()> {
+        if !(2..=1_000).contains(&self.database.connections) {
+            bail!("database.connections must be from 2 to 1000");
+        }
         for c in &self.carriers {
+            if c.name.is_empty() || c.name.len() > 64 || c.name.chars().any(char::is_control) {
+                bail!("carriers: each needs a name, of at most 64 bytes; '{}' is none", c.name);
+            }
             if c.name == heliograph_domain::carrier::SIMULATED {
                 bail!("carriers: the name '{}' is taken by the carrier of test messages", c.name);
             }
@@ -206,6 +212,9 @@ impl Config {
         for r in &self.routes {
             if !r.prefix.bytes().all(|b| b.is_ascii_digit()) {
                 bail!("routes: the prefix '{}' must be digits, without a plus", r.prefix);
+            }
+            if self.routes.iter().filter(|s| s.prefix == r.prefix).count() > 1 {
+                bail!("routes: prefix '{}' stands there twice", r.prefix);
             }
             if r.carriers.is_empty() {
                 bail!("routes: prefix '{}' names no carrier", r.prefix);
@@ -258,9 +267,13 @@ pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Config> {
             other => other.with_context(|| format!("{DEFAULT_FILE} can't be read"))?,
         },
     };
-    let name = file.unwrap_or(Path::new(DEFAULT_FILE)).display().to_string();
+    let mut name = file.unwrap_or(Path::new(DEFAULT_FILE)).display().to_string();
     let variables = std::env::vars().filter(|(k, _)| k.starts_with(ENV_PREFIX));
-    parse(&text, variables).with_context(|| name)
+    let variables: Vec<_> = variables.filter(|(k, _)| k.contains("__")).collect();
+    for (variable, _) in &variables {
+        name = format!("{name}, {variable}");
+    }
+    parse(&text, variables.into_iter()).with_context(|| name)
 }
 
 fn parse(text: &str, variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<Config> {
@@ -376,6 +389,13 @@ mod tests {
             ("", [("HELIOGRAPH_SERVER__LISTN", "1")], "did you mean 'HELIOGRAPH_SERVER__LISTEN'?"),
             ("", [("HELIOGRAPH_DATABASE__CONNECTIONS", "many")], "must be a whole number"),
             ("[rates]\ndefault = '1,5'", [("A", "b")], "is no amount"),
+            ("[database]\nconnections = 1", [("A", "b")], "from 2 to 1000"),
+            ("[[carriers]]\nname = ''\nkind = 'simulated'", [("A", "b")], "needs a name"),
+            (
+                "[[routes]]\nprefix = '44'\ncarriers = ['a']\n[[routes]]\nprefix = '44'\ncarriers = ['b']",
+                [("A", "b")],
+                "stands there twice",
+            ),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
             ("[[routes]]\nprefix = '+44'\ncarriers = ['a']", [("A", "b")], "must be digits"),
         ] {

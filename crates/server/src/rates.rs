@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use heliograph_domain::money::Amount;
 use heliograph_domain::rate::Rates;
 use serde::Deserialize;
+use std::collections::HashSet;
 use std::path::Path;
 
 #[derive(Deserialize)]
@@ -20,7 +21,7 @@ pub(crate) fn load(default: Amount, file: Option<&Path>, currency: &str) -> anyh
         .trim(csv::Trim::All)
         .from_path(file)
         .with_context(|| format!("rates.file {} can't be read", file.display()))?;
-    let mut by_prefix = Vec::new();
+    let (mut by_prefix, mut seen) = (Vec::new(), HashSet::new());
     for (n, line) in (2..).zip(reader.deserialize()) {
         let at = || format!("rates.file {} line {n}", file.display());
         let Line { prefix, price, currency: c } = line.with_context(at)?;
@@ -33,6 +34,9 @@ pub(crate) fn load(default: Amount, file: Option<&Path>, currency: &str) -> anyh
         let price: Amount = price.parse().with_context(at)?;
         if price < Amount::ZERO {
             bail!("{}: a price can't be negative", at());
+        }
+        if !seen.insert(prefix.clone()) {
+            bail!("{}: the prefix '{prefix}' stands there twice", at());
         }
         by_prefix.push((prefix, price));
     }

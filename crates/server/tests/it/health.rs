@@ -48,6 +48,7 @@ fn metrics_count_what_happened(engine: Engine) {
     }
     let page = server.ask(&Request::get("/metrics")).text();
     for name in [
+        "heliograph_carrier_bound{carrier=\"simulated\"} 1",
         "heliograph_queue_depth",
         "heliograph_writer_batch_rows",
         "heliograph_writer_commit_seconds",
