@@ -162,6 +162,8 @@ impl Fields<'_> {
     fn put(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         self.result = self.result.and_then(|()| match field.name() {
             "message" => write!(self.line, " {value}"),
+            // Where a library's own log call stands, with the path of the machine that built it.
+            name if name.starts_with("log.") => Ok(()),
             name => {
                 self.line.write_char(' ')?;
                 self.line.write_str(name)?;

@@ -73,6 +73,11 @@ fn the_log_names_no_secrets(engine: Engine) {
     assert!(!log.contains("swordfish"), "a text");
     assert!(!log.contains(&key[8..]), "a key");
     assert!(!log.contains('\u{1b}'), "colours in a file");
+    assert!(log.contains("V1__foundation"), "the schema's steps");
+    assert!(
+        !log.contains(env!("CARGO_MANIFEST_DIR")) && !log.contains(".rs"),
+        "where it was built"
+    );
 }
 
 /// A line of the log with its fields, none of them twice.
