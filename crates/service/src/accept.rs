@@ -159,13 +159,12 @@ async fn settle(
     let wants =
         |a: &Accept, v: &Accepted| *v == Accepted::Done && a.message.price() != Amount::ZERO;
     let due = |(account, (available, reserved)): (AccountId, (Amount, Amount))| {
-        (account, Dues { account, available, reserved, wanted: Amount::ZERO })
+        (account, Dues { available, reserved, ..Dues::none(account) })
     };
     let mut dues: BTreeMap<AccountId, Dues> = moves.into_iter().map(due).collect();
     for (a, _) in accepts.iter().zip(verdicts.iter()).filter(|(a, v)| wants(a, v)) {
         let account = a.message.account;
-        let none = (Amount::ZERO, Amount::ZERO);
-        let dues = dues.entry(account).or_insert_with(|| due((account, none)).1);
+        let dues = dues.entry(account).or_insert_with(|| Dues::none(account));
         dues.wanted = dues.wanted + a.message.price();
     }
     accounts::lock(tx, &dues.keys().copied().collect()).await?;

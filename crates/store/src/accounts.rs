@@ -156,6 +156,14 @@ pub struct Dues {
     pub wanted: Amount,
 }
 
+impl Dues {
+    /// Nothing yet.
+    pub const fn none(account: AccountId) -> Self {
+        let zero = Amount::ZERO;
+        Self { account, available: zero, reserved: zero, wanted: zero }
+    }
+}
+
 /// Does both at once: [`move_money`] and [`reserve`]. With each account all or nothing; gives back those
 /// that had enough. Give the accounts in the order of their numbers.
 ///
@@ -174,12 +182,6 @@ pub async fn settle(tx: &mut Conn, dues: &[Dues]) -> Result<Vec<AccountId>> {
 /// # Errors
 /// As any write.
 pub async fn reserve(tx: &mut Conn, wanted: &[(AccountId, Amount)]) -> Result<Vec<AccountId>> {
-    let zero = Amount::ZERO;
-    let dues = wanted.iter().map(|&(account, wanted)| Dues {
-        account,
-        available: zero,
-        reserved: zero,
-        wanted,
-    });
+    let dues = wanted.iter().map(|&(account, wanted)| Dues { wanted, ..Dues::none(account) });
     settle(tx, &dues.collect::<Vec<_>>()).await
 }

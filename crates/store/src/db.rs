@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 pub struct Options {
     /// `sqlite:PATH` or `postgres://…`.
     pub url: String,
-    /// Connections to PostgreSQL, at most; SQLite has one for writing and a few for reading.
+    /// Connections to PostgreSQL, at most, and two more for each [`Db::apart`]; SQLite has one for writing and a few for reading.
     pub connections: usize,
     /// This node's clock. The database's own is read as an offset from it.
     pub clock: Arc<dyn Clock>,

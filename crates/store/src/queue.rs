@@ -306,7 +306,8 @@ const EXPIRE: Bulk = Bulk {
              AND (owner IS NULL OR lease_until < $5)
            RETURNING account, id",
     all: "DELETE FROM queue q
-          USING unnest($1::smallint[], $2::smallint[], $3::bigint[], $4::uuid[], $5::bigint[]) AS v (carrier, lane, due_at, id, now)
+          USING unnest($1::smallint[], $2::smallint[], $3::bigint[], $4::uuid[], $5::bigint[])
+            AS v (carrier, lane, due_at, id, now)
           WHERE q.carrier = v.carrier AND q.lane = v.lane AND q.due_at = v.due_at AND q.id = v.id
             AND (q.owner IS NULL OR q.lease_until < v.now)
           RETURNING q.account, q.id",
