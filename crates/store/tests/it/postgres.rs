@@ -1,10 +1,10 @@
 //! PostgreSQL alone: broken connections, deadlocks, and a server that is not there.
 
-use crate::rows::{account, balance};
+use crate::rows::{account, balance, message};
 use crate::support::{TestDb, on_postgres};
 use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
-use heliograph_store::{Db, Error, Options, Tx, accounts};
+use heliograph_store::{Db, Error, Options, Tx, accounts, messages};
 
 /// Ends all connections of this test's database but the one that does it.
 const KILL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -41,6 +41,27 @@ fn a_connection_that_breaks_before_the_commit_loses_the_commit() {
         let lost = tx.commit().await;
         assert!(matches!(lost, Err(Error::CommitLost(_))), "{lost:?}");
         assert_eq!(balance(&db.db, ann).await, (100, 0));
+    });
+}
+
+/// What travels with the commit can fail there, and the server then calls its rollback a success.
+#[test]
+fn what_went_ahead_and_failed_fails_the_commit() {
+    on_postgres(async |db: TestDb| {
+        let (old, new) = (message(&db, AccountId(1)), message(&db, AccountId(1)));
+        for (all, done) in [(vec![&old], true), (vec![&new, &old], false), (vec![&new], true)] {
+            let mut tx = db.db.write().await.unwrap();
+            for m in &all {
+                messages::insert(&mut tx, &[*m]).await.unwrap();
+            }
+            let end = tx.commit().await;
+            assert!(matches!((&end, done), (Ok(()), true) | (Err(Error::Db(_)), false)), "{end:?}");
+            let mut conn = db.db.read().await.unwrap();
+            assert_eq!(
+                messages::exists(&mut conn, new.account, new.id).await.unwrap(),
+                done && all == [&new]
+            );
+        }
     });
 }
 
