@@ -5,6 +5,7 @@
 pub mod account;
 pub mod carrier;
 pub mod id;
+pub mod inbound;
 pub mod lease;
 pub mod message;
 pub mod money;
