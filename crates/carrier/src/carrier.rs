@@ -1,5 +1,6 @@
 //! The one trait behind which every carrier stands, and the line that joins it to the engine.
 
+use heliograph_domain::inbound::Incoming;
 use heliograph_domain::receipt::Receipt;
 use heliograph_domain::submission::{Outcome, Submission};
 use std::future::Future;
@@ -21,7 +22,7 @@ pub struct Line {
     pub submissions: mpsc::Receiver<Submission>,
     /// What happened, in wire order; one batch per read from the wire.
     pub events: mpsc::Sender<Vec<Event>>,
-    /// Which receipts are committed (or could not be).
+    /// Which receipts and messages are committed (or could not be).
     pub acks: mpsc::Receiver<Vec<Ack>>,
     /// Turns true once, when the node shuts down.
     pub stop: watch::Receiver<bool>,
@@ -50,6 +51,14 @@ pub enum Event {
         /// What it says.
         receipt: Receipt,
     },
+    /// Something that a person sent. The carrier acknowledges it on the wire only after its
+    /// [`Ack`].
+    Message {
+        /// To be sent back in an [`Ack`].
+        handle: Handle,
+        /// What it says, and to whom.
+        incoming: Incoming,
+    },
 }
 
 /// Names one unacknowledged PDU of one session.
@@ -61,7 +70,7 @@ pub struct Handle {
     pub sequence: u32,
 }
 
-/// The engine's answer to a [`Event::Receipt`].
+/// The engine's answer to an [`Event::Receipt`] or an [`Event::Message`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ack {
     /// The handle of the event.

@@ -19,6 +19,8 @@ pub struct Submission {
     pub recipient: Recipient,
     /// The encoded text of this part.
     pub segment: Segment,
+    /// Whose message it is, for a simulated SMSC alone: a reply brings it back.
+    pub label: i64,
     /// What is left of the message's validity when it was handed over.
     pub validity: Duration,
     /// The lease's end by this node's monotonic clock: after it the part must not be submitted,

@@ -90,6 +90,15 @@ pub mod tag {
     pub const MESSAGE_PAYLOAD: u16 = 0x0424;
     /// What became of the message: one octet.
     pub const MESSAGE_STATE: u16 = 0x0427;
+    /// Names the message that a part belongs to, with the next two: two octets (§5.3.2.22).
+    pub const SAR_MSG_REF_NUM: u16 = 0x020C;
+    /// How many parts that message has: one octet (§5.3.2.23).
+    pub const SAR_TOTAL_SEGMENTS: u16 = 0x020E;
+    /// Which of them this is, from 1: one octet (§5.3.2.24).
+    pub const SAR_SEGMENT_SEQNUM: u16 = 0x020F;
+    /// Ours, from the numbers that are left to vendors: whose message it is, which a reply brings
+    /// back. Eight octets, between us and the simulated SMSC only.
+    pub const LABEL: u16 = 0x1400;
     /// The version that the SMSC speaks: one octet, 0x34 for 3.4.
     pub const SC_INTERFACE_VERSION: u16 = 0x0210;
 }

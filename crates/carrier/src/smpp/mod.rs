@@ -14,5 +14,6 @@ mod pulse;
 pub mod receipt;
 pub(crate) mod session;
 pub mod status;
-mod submit;
+pub(crate) mod submit;
+pub(crate) mod text;
 mod window;

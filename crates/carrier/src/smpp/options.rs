@@ -22,6 +22,9 @@ pub struct SmppOptions {
     pub window: u16,
     /// The most parts per second; 0 for no limit.
     pub rate: u32,
+    /// Whether this is a simulated SMSC, which is told whose message each is and tells whom a reply
+    /// answers. A real one must not be able to claim that.
+    pub labelled: bool,
     /// For connecting and binding together.
     pub bind_timeout: Duration,
     /// After so long without a submit_sm_resp the bind is given up.
@@ -54,6 +57,7 @@ impl SmppOptions {
             system_type: String::new(),
             window: 10,
             rate: 0,
+            labelled: false,
             bind_timeout: Duration::from_secs(30),
             response_timeout: Duration::from_secs(60),
             enquire_after: Duration::from_secs(20),

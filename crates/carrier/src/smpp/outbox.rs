@@ -9,7 +9,7 @@ use tokio::sync::mpsc::error::TrySendError;
 #[derive(Debug)]
 pub(crate) struct EngineGone;
 
-/// Events in wire order. Whoever puts something in bounds it: outcomes by the window, receipts by
+/// Events in wire order. Whoever puts something in bounds it: outcomes by the window, all else by
 /// how many the engine may owe an answer for.
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -45,7 +45,7 @@ impl Outbox {
         self.outcomes
     }
 
-    /// How many receipts (and binds) wait.
+    /// How many receipts and messages (and binds) wait.
     pub(crate) fn others(&self) -> usize {
         self.waiting.len() - self.outcomes
     }

@@ -19,7 +19,8 @@ use heliograph_domain::submission::{Outcome, Submission};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The most receipts that the engine may owe an answer for; beyond, the SMSC is told to come again.
+/// The most receipts and messages that the engine may owe an answer for; beyond, the SMSC is told
+/// to come again.
 pub(crate) const MAX_UNACKNOWLEDGED: usize = 4096;
 
 /// The highest sequence_number of a request (SMPP 3.4 §5.1.4).
@@ -222,7 +223,7 @@ impl<'a> Session<'a> {
             return;
         }
         let sequence = self.next_sequence();
-        submit::put(&mut self.link.outbound, sequence, submission);
+        submit::put(&mut self.link.outbound, sequence, submission, self.options.labelled);
         self.pace.spend();
         self.window.insert(sequence, submission.token, submission.part, now);
     }

@@ -1,7 +1,7 @@
 //! A submission as submit_sm.
 
-use crate::smpp::body::{Address, ShortMessage};
-use crate::smpp::command::{esm, id};
+use crate::smpp::body::{Address, ShortMessage, put_tlv};
+use crate::smpp::command::{esm, id, tag};
 use crate::smpp::pdu::{self, Head};
 use bytes::BytesMut;
 use heliograph_domain::originator::OriginatorKind;
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::time::Duration;
 
 /// Appends `submission` to `out`. Every part asks for a receipt of its final outcome.
-pub(crate) fn put(out: &mut BytesMut, sequence: u32, submission: &Submission) {
+pub(crate) fn put(out: &mut BytesMut, sequence: u32, submission: &Submission, labelled: bool) {
     let mut digits = [0; 20];
     let digits = print(&mut digits, format_args!("{}", submission.recipient));
     let mut period = [0; 16];
@@ -30,11 +30,14 @@ pub(crate) fn put(out: &mut BytesMut, sequence: u32, submission: &Submission) {
     };
     pdu::put(out, Head::request(id::SUBMIT_SM, sequence), |out| {
         message.encode(out);
+        if labelled {
+            put_tlv(out, tag::LABEL, &submission.label.to_be_bytes());
+        }
     });
 }
 
 /// Type of number and numbering plan (SMPP 3.4 §5.2.5, §5.2.6).
-const fn kind(originator: OriginatorKind) -> (u8, u8) {
+pub(crate) const fn kind(originator: OriginatorKind) -> (u8, u8) {
     match originator {
         OriginatorKind::Alphanumeric => (5, 0),
         OriginatorKind::ShortCode => (3, 0),

@@ -1,7 +1,7 @@
 //! The other end of a link, which does exactly what the test tells it: as an SMSC or as a client.
 
 use bytes::{Buf, BufMut, BytesMut};
-use heliograph_carrier::smpp::body::{Address, Bind, ShortMessage};
+use heliograph_carrier::smpp::body::{Address, Bind, ShortMessage, put_tlv};
 use heliograph_carrier::smpp::command::{esm, id};
 use heliograph_carrier::smpp::pdu::{self, Head};
 use std::time::Duration;
@@ -149,6 +149,25 @@ impl Peer {
         };
         let head = Head::request(id::SUBMIT_SM, sequence);
         self.say(|out| pdu::put(out, head, |out| message.encode(out))).await;
+    }
+
+    /// Sends this deliver_sm, followed by these optional parameters.
+    pub(crate) async fn incoming(
+        &mut self,
+        sequence: u32,
+        message: ShortMessage<'_>,
+        optional: &[(u16, &[u8])],
+    ) {
+        let head = Head::request(id::DELIVER_SM, sequence);
+        self.say(|out| {
+            pdu::put(out, head, |out| {
+                message.encode(out);
+                for (tag, value) in optional {
+                    put_tlv(out, *tag, value);
+                }
+            });
+        })
+        .await;
     }
 
     /// Writes these bytes, whatever they are.

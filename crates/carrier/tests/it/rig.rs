@@ -5,6 +5,7 @@ use heliograph_carrier::smpp::bind::SmppCarrier;
 use heliograph_carrier::smpp::options::SmppOptions;
 use heliograph_carrier::smsc::options::SmscOptions;
 use heliograph_carrier::smsc::server::serve;
+use heliograph_domain::inbound::Incoming;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Receipt;
 use heliograph_domain::submission::{Outcome, Submission};
@@ -20,6 +21,9 @@ use tokio::time::timeout;
 
 /// Long enough for anything that should happen, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whose messages they all are.
+pub(crate) const LABEL: i64 = 4_711;
 
 /// A clock that stands still.
 pub(crate) struct Still;
@@ -122,6 +126,14 @@ impl Rig {
         }
     }
 
+    /// The next event, which must be a person's message.
+    pub(crate) async fn message(&mut self) -> (Handle, Incoming) {
+        match self.event().await {
+            Event::Message { handle, incoming } => (handle, incoming),
+            other => panic!("a message was expected, not {other:?}"),
+        }
+    }
+
     /// The next event, which must be a loss of the bind: why.
     pub(crate) async fn unbound(&mut self) -> String {
         match self.event().await {
@@ -186,6 +198,7 @@ pub(crate) fn parts(token: u64, number: u64, text: &str) -> Vec<Submission> {
         originator: "Shop".parse().unwrap(),
         recipient: Recipient(number),
         segment,
+        label: LABEL,
         validity: Duration::from_secs(172_800),
         not_after: Instant::now() + Duration::from_secs(600),
     })

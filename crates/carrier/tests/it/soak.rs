@@ -67,6 +67,7 @@ async fn turn(rig: &mut Rig, book: &mut Book) {
             book.receipts.insert(receipt.smsc_id);
             rig.ack(handle, true).await;
         }
+        Event::Message { incoming, .. } => panic!("nobody replies, but: {incoming:?}"),
         Event::Submitted { token, outcome, .. } => {
             let arrived = matches!(outcome, Outcome::Accepted { .. } | Outcome::InDoubt);
             *book.arrived.entry(token).or_default() += usize::from(arrived);

@@ -13,7 +13,7 @@ pub struct Concat {
 
 impl Concat {
     /// `None` for numbers that make no sense: 23.040 has a receiver ignore such an element.
-    fn new(reference: u16, total: u8, sequence: u8) -> Option<Self> {
+    pub fn new(reference: u16, total: u8, sequence: u8) -> Option<Self> {
         (1..=total).contains(&sequence).then_some(Self { reference, total, sequence })
     }
 }

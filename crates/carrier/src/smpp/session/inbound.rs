@@ -8,6 +8,7 @@ use crate::smpp::pdu::{self, Head, Pdu};
 use crate::smpp::receipt::{self, Delivery};
 use crate::smpp::session::{MAX_UNACKNOWLEDGED, Session};
 use crate::smpp::status as verdict;
+use crate::smpp::text;
 use heliograph_domain::submission::Outcome;
 use tokio::time::Instant;
 
@@ -86,30 +87,34 @@ impl Session<'_> {
             return self.acknowledge_now(pdu.head, status::ESME_RX_P_APPN);
         };
         match receipt::read(&message) {
-            Delivery::Receipt(_) if self.is_overfull() => {
+            Delivery::Receipt(_) | Delivery::Message if self.is_overfull() => {
                 self.acknowledge_now(pdu.head, status::ESME_RX_T_APPN);
             }
             Delivery::Receipt(receipt) => {
-                self.served = true;
-                self.unacknowledged += 1;
-                let handle = Handle { session: self.number, sequence: pdu.head.sequence };
+                let handle = self.owed(pdu.head);
                 self.outbox.push(Event::Receipt { handle, receipt });
+            }
+            Delivery::Message => {
+                let handle = self.owed(pdu.head);
+                let incoming = text::incoming(&message, self.options.labelled);
+                self.outbox.push(Event::Message { handle, incoming });
             }
             Delivery::Passing => self.acknowledge_now(pdu.head, status::ESME_ROK),
             Delivery::Unreadable => {
                 self.warn("a receipt named no message or no verdict and was passed over");
                 self.acknowledge_now(pdu.head, status::ESME_ROK);
             }
-            Delivery::Message => {
-                self.warn(
-                    "incoming messages are not supported yet: the SMSC was told to keep them",
-                );
-                self.acknowledge_now(pdu.head, status::ESME_RX_T_APPN);
-            }
         }
     }
 
-    /// Whether receipts have to wait at the SMSC: the engine owes too many answers, or the session
+    /// Names a deliver_sm that the engine has to answer.
+    fn owed(&mut self, head: Head) -> Handle {
+        self.served = true;
+        self.unacknowledged += 1;
+        Handle { session: self.number, sequence: head.sequence }
+    }
+
+    /// Whether receipts and messages have to wait at the SMSC: the engine owes too many answers, or the session
     /// is about to unbind.
     fn is_overfull(&self) -> bool {
         self.unacknowledged >= MAX_UNACKNOWLEDGED
@@ -118,7 +123,7 @@ impl Session<'_> {
     }
 
     /// The engine's answers become deliver_sm_resp. Those to an earlier session are dropped: its
-    /// SMSC sends these receipts again anyway.
+    /// SMSC sends what they were about again anyway.
     pub(super) fn acknowledge(&mut self, acks: &[Ack]) {
         let number = self.number;
         for ack in acks.iter().filter(|ack| ack.handle.session == number) {
