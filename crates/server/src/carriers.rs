@@ -9,6 +9,7 @@ use heliograph_carrier::smpp::bind::SmppCarrier;
 use heliograph_carrier::smpp::options::SmppOptions;
 use heliograph_carrier::smsc::options::SmscOptions;
 use heliograph_carrier::smsc::server;
+use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::carrier::{Route, Routes, SIMULATED};
 use heliograph_domain::id::CarrierId;
 use heliograph_engine::Served;
@@ -67,19 +68,17 @@ pub(crate) async fn start(
 ) -> anyhow::Result<Vec<Served>> {
     let mut served: Vec<Served> = Vec::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-    let simulator = listener.local_addr()?;
+    let at = listener.local_addr()?;
+    let simulator = Simulator::new(SmscOptions::default(), Arc::new(SystemClock))?;
     background.spawn(async move {
         let (_stop, stopped) = watch::channel(false);
-        let smsc = server::serve(listener, SmscOptions::default(), Arc::new(SystemClock), stopped);
-        if let Err(e) = smsc.await {
-            tracing::error!(error = %e, "the simulated SMSC ended");
-        }
+        server::serve(listener, simulator, stopped).await;
     });
     let simulated = context.settings().simulated;
-    served.push(simulated_carrier(simulated, SIMULATED, simulator));
+    served.push(simulated_carrier(simulated, SIMULATED, at));
     for (number, c) in numbers.into_iter().zip(&config.carriers) {
         match c.kind {
-            CarrierKind::Simulated => served.push(simulated_carrier(number, &c.name, simulator)),
+            CarrierKind::Simulated => served.push(simulated_carrier(number, &c.name, at)),
             CarrierKind::Smpp => {
                 let options = SmppOptions {
                     system_id: c.system_id.clone(),
@@ -105,6 +104,7 @@ fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> Served {
     let options = SmppOptions {
         system_id: name.to_owned(),
         window: SIMULATED_WINDOW,
+        labelled: true,
         ..SmppOptions::new(name, &at.ip().to_string(), at.port())
     };
     serve(number, options)

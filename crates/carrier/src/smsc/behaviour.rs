@@ -19,6 +19,8 @@ pub(crate) struct Behaviour {
     pub(crate) receipts: u8,
     /// When they come.
     pub(crate) timing: Timing,
+    /// What its owner answers to each message.
+    pub(crate) answer: Option<&'static str>,
 }
 
 /// When a receipt comes.
@@ -58,6 +60,7 @@ impl Behaviour {
         state: State::Delivered,
         receipts: 1,
         timing: Timing::Usual,
+        answer: None,
     };
 
     /// Of the handset with this number.
@@ -72,6 +75,7 @@ impl Behaviour {
             Some(b"0006") => Self { receipts: 0, ..usual },
             Some(b"0007") => Self { timing: Timing::Early, ..usual },
             Some(b"0008") => Self { receipts: 2, ..usual },
+            Some(b"0009") => Self { answer: Some("STOP"), ..usual },
             _ => usual,
         }
     }
@@ -86,7 +90,7 @@ mod tests {
         for number in ["15550000000", "1001", "15550000021", "15550000010001x", "", "1"] {
             assert_eq!(Behaviour::of(number.as_bytes()), Behaviour::DELIVERS, "{number}");
         }
-        assert_eq!(Behaviour::of(b"15550000009"), Behaviour::DELIVERS);
+        assert_eq!(Behaviour::of(b"15550000009").answer, Some("STOP"));
         let slow = Behaviour::of(b"447700900005");
         assert_eq!(slow.timing, Timing::After(Duration::from_secs(30)));
         assert_eq!(Behaviour::of(b"0003").refusal, Some(0x0B));

@@ -11,22 +11,23 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Entry<'a> {
     /// Milliseconds since 1970.
     pub(crate) at: i64,
-    /// `accepted`, `refused` (a submit), `acknowledged` or `declined` (a receipt).
+    /// `accepted` or `refused` (a submit), `acknowledged` (a receipt), `replied` (a reply), or
+    /// `declined` (either of these).
     pub(crate) event: &'static str,
-    /// The number that the message is or was for.
+    /// The number that the message is or was for; of a reply, the originator that it answers.
     pub(crate) destination: &'a str,
-    /// The originator.
+    /// The originator; of a reply, the handset.
     pub(crate) source: &'a str,
-    /// The part's text; of submits only.
+    /// The part's text; of submits and replies only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<&'a str>,
-    /// Which part, from 1; of submits only.
+    /// Which part, from 1; of submits and replies only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) part: Option<u8>,
-    /// Of how many; of submits only.
+    /// Of how many; of submits and replies only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parts: Option<u8>,
-    /// The message id in decimal; null when the submit was refused.
+    /// The message id in decimal; null when the submit was refused, and of a reply.
     pub(crate) id: Option<String>,
     /// command_status of the answer.
     pub(crate) status: u32,

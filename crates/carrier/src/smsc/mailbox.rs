@@ -1,28 +1,31 @@
-//! Receipts on their way back: kept for a system_id until a session of it has taken them.
+//! Receipts and replies on their way back: kept for a system_id until a session of it took them.
 
-use crate::smsc::receipt::Receipt;
+use crate::smsc::delivery::Delivery;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::sync::atomic::{self, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The most receipts kept for one system_id. A client that never takes any gets no more submits
+/// The most deliveries kept for one system_id. A client that never takes any gets no more submits
 /// accepted (ESME_RMSGQFUL) until it does.
 const MAX_WAITING: usize = 1_000_000;
 
-/// All receipts for one system_id.
+/// All deliveries for one system_id.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     queue: Mutex<Queue>,
     /// Rings when there is something for another session than the one that put it there.
     pub(crate) bell: Notify,
+    /// How many sessions are bound that take something out.
+    receivers: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     heap: BinaryHeap<Reverse<Due>>,
-    /// Keeps receipts that are due at the same instant in order.
+    /// Keeps deliveries that are due at the same instant in order.
     posted: u64,
 }
 
@@ -30,7 +33,7 @@ struct Queue {
 struct Due {
     at: Instant,
     order: u64,
-    receipt: Box<Receipt>,
+    delivery: Box<Delivery>,
 }
 
 impl Mailbox {
@@ -38,31 +41,45 @@ impl Mailbox {
         self.lock().heap.len() >= MAX_WAITING
     }
 
-    /// Puts in receipts with the time when each is due.
-    pub(crate) fn post(&self, receipts: impl IntoIterator<Item = (Instant, Box<Receipt>)>) {
+    /// A session begins to take something out.
+    pub(crate) fn enter(&self) {
+        self.receivers.fetch_add(1, atomic::Ordering::Relaxed);
+    }
+
+    /// It does so no more.
+    pub(crate) fn leave(&self) {
+        self.receivers.fetch_sub(1, atomic::Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_receiver(&self) -> bool {
+        self.receivers.load(atomic::Ordering::Relaxed) > 0
+    }
+
+    /// Puts in deliveries with the time when each is due.
+    pub(crate) fn post(&self, deliveries: impl IntoIterator<Item = (Instant, Box<Delivery>)>) {
         let mut queue = self.lock();
-        for (at, receipt) in receipts {
+        for (at, delivery) in deliveries {
             queue.posted += 1;
             let order = queue.posted;
-            queue.heap.push(Reverse(Due { at, order, receipt }));
+            queue.heap.push(Reverse(Due { at, order, delivery }));
         }
     }
 
-    /// Takes out each receipt that is due at `now`, for as long as there is `room`; tells when
+    /// Takes out each delivery that is due at `now`, for as long as there is `room`; tells when
     /// the one after that will be.
     #[expect(clippy::vec_box, reason = "each stays in its box from the heap to the flight")]
     pub(crate) fn take(
         &self,
         now: Instant,
         room: usize,
-        into: &mut Vec<Box<Receipt>>,
+        into: &mut Vec<Box<Delivery>>,
     ) -> Option<Instant> {
         let mut queue = self.lock();
         while let Some(Reverse(next)) = queue.heap.peek() {
             if next.at > now || into.len() >= room {
                 return Some(next.at);
             }
-            into.extend(queue.heap.pop().map(|Reverse(due)| due.receipt));
+            into.extend(queue.heap.pop().map(|Reverse(due)| due.delivery));
         }
         None
     }

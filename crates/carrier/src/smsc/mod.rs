@@ -1,11 +1,16 @@
 //! The simulated SMSC: a real SMPP server with virtual handsets behind it.
 
 mod behaviour;
+mod delivery;
 pub mod handset;
 mod journal;
+mod listen;
 mod mailbox;
 pub mod options;
+mod party;
 mod receipt;
+mod reply;
 pub mod server;
 mod session;
 mod shared;
+pub mod simulator;

@@ -26,7 +26,7 @@ pub struct SmscOptions {
     pub hex_ids: bool,
     /// Whether receipts are never sent, even when asked for.
     pub no_receipts: bool,
-    /// Where to write one JSON line per submit and per acknowledged receipt.
+    /// Where to write one JSON line per submit and per acknowledged receipt or reply.
     pub journal: Option<PathBuf>,
     /// The most messages that the handsets keep, all together; 0 for none.
     pub keep_messages: usize,

@@ -1,12 +1,11 @@
 //! A delivery receipt as the simulated SMSC keeps it and sends it.
 
-use crate::smpp::body::{Address, ShortMessage, put_tlv};
+use crate::smpp::body::{ShortMessage, put_tlv};
 use crate::smpp::command::{esm, id, tag};
 use crate::smpp::pdu::{self, Head};
 use crate::smsc::behaviour::State;
+use crate::smsc::party::{Party, Text, ascii};
 use bytes::BytesMut;
-use std::fmt::Arguments;
-use std::io::Write;
 
 /// YYMMDDhhmm, as dates stand in receipts (SMPP 3.4 Appendix B).
 pub(crate) type Date = [u8; 10];
@@ -21,21 +20,6 @@ pub(crate) struct Receipt {
     pub(crate) submitted: Date,
     /// How the message began.
     pub(crate) excerpt: Text<20>,
-}
-
-/// An address, kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Party {
-    ton: u8,
-    npi: u8,
-    digits: Text<20>,
-}
-
-/// A short text without an allocation of its own; what does not fit is cut off.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Text<const N: usize> {
-    bytes: [u8; N],
-    length: usize,
 }
 
 impl Receipt {
@@ -66,53 +50,4 @@ impl Receipt {
             put_tlv(out, tag::MESSAGE_STATE, &[state]);
         });
     }
-}
-
-impl Party {
-    pub(crate) fn name(&self) -> &str {
-        self.digits.as_str()
-    }
-
-    fn address(&self) -> Address<'_> {
-        Address { ton: self.ton, npi: self.npi, digits: self.digits.as_bytes() }
-    }
-}
-
-impl From<Address<'_>> for Party {
-    fn from(address: Address<'_>) -> Self {
-        Self { ton: address.ton, npi: address.npi, digits: Text::new(address.digits) }
-    }
-}
-
-impl<const N: usize> Text<N> {
-    pub(crate) fn new(text: &[u8]) -> Self {
-        let mut bytes = [0; N];
-        let length = text.len().min(N);
-        for (to, from) in bytes.iter_mut().zip(text) {
-            *to = *from;
-        }
-        Self { bytes, length }
-    }
-
-    pub(crate) fn print(text: Arguments<'_>) -> Self {
-        let mut bytes = [0; N];
-        let mut rest = bytes.as_mut_slice();
-        // Full: the rest is cut off.
-        let _ = rest.write_fmt(text);
-        let length = N - rest.len();
-        Self { bytes, length }
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        ascii(self.as_bytes())
-    }
-}
-
-/// What is not text is left out.
-fn ascii(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap_or_default()
 }

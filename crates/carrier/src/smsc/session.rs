@@ -1,4 +1,4 @@
-//! One connection to the simulated SMSC: submits in, answers and receipts out.
+//! One connection to the simulated SMSC: submits in, answers, receipts and replies out.
 
 mod submits;
 
@@ -7,9 +7,9 @@ use crate::smpp::body::{Bind, put_tlv};
 use crate::smpp::command::{id, status, tag};
 use crate::smpp::link::{Link, Turn};
 use crate::smpp::pdu::{self, Head, Pdu};
-use crate::smsc::journal::Entry;
+use crate::smsc::delivery::Delivery;
 use crate::smsc::mailbox::Mailbox;
-use crate::smsc::receipt::{Date, Receipt};
+use crate::smsc::receipt::Date;
 use crate::smsc::shared::Smsc;
 use crate::stop::stopped;
 use bytes::{BufMut, BytesMut};
@@ -24,7 +24,7 @@ use tokio::time::Instant;
 /// How long a connection may stay unbound.
 const BIND_WITHIN: Duration = Duration::from_secs(30);
 
-/// How long a receipt waits that the client could not take.
+/// How long a receipt or reply waits that the client could not take.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The connection is to be closed: nothing more can or shall be said.
@@ -50,6 +50,24 @@ struct Role {
     mailbox: Arc<Mailbox>,
 }
 
+impl Role {
+    fn new(command: u32, mailbox: Arc<Mailbox>) -> Self {
+        let receives = command != id::BIND_TRANSMITTER;
+        if receives {
+            mailbox.enter();
+        }
+        Self { sends: command != id::BIND_RECEIVER, receives, mailbox }
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        if self.receives {
+            self.mailbox.leave();
+        }
+    }
+}
+
 /// A connection at work.
 pub(crate) struct Session<'a> {
     smsc: &'a Smsc,
@@ -62,10 +80,10 @@ pub(crate) struct Session<'a> {
     random: u64,
     /// Answers that are held back, by the time when they may go.
     held: BTreeMap<Instant, BytesMut>,
-    /// Receipts that this read brought about.
-    posted: Vec<(Instant, Box<Receipt>)>,
-    /// Receipts without an answer.
-    flying: HashMap<u32, Box<Receipt>>,
+    /// Receipts and replies that this read brought about.
+    posted: Vec<(Instant, Box<Delivery>)>,
+    /// Receipts and replies without an answer.
+    flying: HashMap<u32, Box<Delivery>>,
     alarm: Alarm,
     /// The last minute that was printed, and how.
     date: (i64, Date),
@@ -150,7 +168,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Receipts whose time has come, as far as the window has room; tells when the next is due.
+    /// Receipts and replies whose time has come, as far as the window has room; tells when the next
+    /// is due.
     fn deliver(&mut self, now: Instant) -> Option<Instant> {
         let role = self.role.as_ref().filter(|role| role.receives)?;
         let window = self.smsc.options.receipt_window.max(1);
@@ -159,10 +178,10 @@ impl<'a> Session<'a> {
         let next = role.mailbox.take(now, room, &mut due);
         if !due.is_empty() {
             let date = self.date();
-            for receipt in due {
+            for delivery in due {
                 self.sequence = self.sequence % 0x7FFF_FFFF + 1;
-                receipt.put(&mut self.link.outbound, self.sequence, date);
-                self.flying.insert(self.sequence, receipt);
+                delivery.put(&mut self.link.outbound, self.sequence, date);
+                self.flying.insert(self.sequence, delivery);
             }
         }
         next.filter(|_| self.flying.len() < window)
@@ -215,11 +234,7 @@ impl<'a> Session<'a> {
             (None, mailbox) => (status::ESME_ROK, mailbox),
         };
         if let Some(mailbox) = mailbox {
-            self.role = Some(Role {
-                sends: head.command != id::BIND_RECEIVER,
-                receives: head.command != id::BIND_TRANSMITTER,
-                mailbox,
-            });
+            self.role = Some(Role::new(head.command, mailbox));
         }
         pdu::put(&mut self.link.outbound, head.response(status), |out| {
             out.put_slice(b"heliograph\0");
@@ -227,35 +242,20 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// The client's answer to a receipt. One that it could not take now is sent again.
+    /// The client's answer to a receipt or reply. One that it could not take now is sent again.
     fn delivered(&mut self, head: Head, now: Instant) {
-        let Some(receipt) = self.flying.remove(&head.sequence) else {
+        let Some(delivery) = self.flying.remove(&head.sequence) else {
             return;
         };
-        let event = match head.status {
-            status::ESME_RX_T_APPN => {
-                self.posted.push((now + AGAIN, receipt));
-                return;
-            }
-            status::ESME_ROK => "acknowledged",
-            _ => "declined",
-        };
-        if let Some(journal) = &self.smsc.journal {
-            journal.write(&Entry {
-                at: self.smsc.clock.now().millis(),
-                event,
-                destination: receipt.handset.name(),
-                source: receipt.originator.name(),
-                text: None,
-                part: None,
-                parts: None,
-                id: Some(receipt.id.to_string()),
-                status: head.status,
-            });
+        if head.status == status::ESME_RX_T_APPN {
+            self.posted.push((now + AGAIN, delivery));
+        } else if let Some(journal) = &self.smsc.journal {
+            let at = self.smsc.clock.now().millis();
+            delivery.note(at, head.status, |entry| journal.write(entry));
         }
     }
 
-    /// Hands the new receipts to whichever session of this system_id can deliver them.
+    /// Hands the new receipts and replies to whichever session of this system_id can deliver them.
     fn post(&mut self) {
         if let Some(role) = self.role.as_ref().filter(|_| !self.posted.is_empty()) {
             role.mailbox.post(self.posted.drain(..));
@@ -271,7 +271,7 @@ impl<'a> Session<'a> {
         let mut unanswered: Vec<_> = self.flying.drain().collect();
         unanswered.sort_unstable_by_key(|(sequence, _)| *sequence);
         if let Some(role) = &self.role {
-            role.mailbox.post(unanswered.into_iter().map(|(_, receipt)| (now, receipt)));
+            role.mailbox.post(unanswered.into_iter().map(|(_, delivery)| (now, delivery)));
             role.mailbox.bell.notify_one();
         }
         let _ = self.say();

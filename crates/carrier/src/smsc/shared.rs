@@ -71,6 +71,12 @@ impl Smsc {
         Some(Arc::clone(all.entry(system_id.to_owned()).or_default()))
     }
 
+    /// The mailbox of somebody who is bound and can receive.
+    pub(crate) fn any_receiver(&self) -> Option<Arc<Mailbox>> {
+        let all = lock(&self.mailboxes);
+        all.values().find(|mailbox| mailbox.has_receiver()).cloned()
+    }
+
     /// The status with which a submit to `number` is refused, if it is.
     pub(crate) fn refuses(
         &self,

@@ -11,6 +11,8 @@ mod peer;
 #[cfg(test)]
 mod receipts;
 #[cfg(test)]
+mod replies;
+#[cfg(test)]
 mod rig;
 #[cfg(test)]
 mod road;

@@ -5,6 +5,7 @@ use heliograph_carrier::smpp::bind::SmppCarrier;
 use heliograph_carrier::smpp::options::SmppOptions;
 use heliograph_carrier::smsc::options::SmscOptions;
 use heliograph_carrier::smsc::server::serve;
+use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::inbound::Incoming;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Receipt;
@@ -37,8 +38,9 @@ impl Clock for Still {
 /// A running simulated SMSC.
 pub(crate) struct Smsc {
     pub(crate) port: u16,
-    stop: watch::Sender<bool>,
-    tasks: JoinSet<std::io::Result<()>>,
+    pub(crate) simulator: Simulator,
+    pub(crate) stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
 }
 
 impl Smsc {
@@ -46,15 +48,16 @@ impl Smsc {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (stop, stopped) = watch::channel(false);
+        let simulator = Simulator::new(options, Arc::new(Still)).unwrap();
         let mut tasks = JoinSet::new();
-        tasks.spawn(serve(listener, options, Arc::new(Still), stopped));
-        Self { port, stop, tasks }
+        tasks.spawn(serve(listener, simulator.clone(), stopped));
+        Self { port, simulator, stop, tasks }
     }
 
     pub(crate) async fn stop(mut self) {
         self.stop.send_replace(true);
         while let Some(done) = self.tasks.join_next().await {
-            done.unwrap().unwrap();
+            done.unwrap();
         }
     }
 }

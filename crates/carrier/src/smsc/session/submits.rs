@@ -3,10 +3,14 @@
 use crate::smpp::body::ShortMessage;
 use crate::smpp::command::{esm, status};
 use crate::smpp::pdu::{self, Head, Pdu};
+use crate::smpp::text::{self, Part};
 use crate::smsc::behaviour::{Behaviour, State, Timing};
-use crate::smsc::handset::Part;
+use crate::smsc::delivery::Delivery;
+use crate::smsc::handset::{HandsetMessage, Sender};
 use crate::smsc::journal::Entry;
-use crate::smsc::receipt::{Receipt, Text};
+use crate::smsc::party::{Party, Text};
+use crate::smsc::receipt::Receipt;
+use crate::smsc::reply::Reply;
 use crate::smsc::session::{Over, Session};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::text::split_udh;
@@ -36,7 +40,7 @@ impl Session<'_> {
         let refusal = self.refusal(message, &behaviour, now);
         let id = refusal.is_none().then(|| self.smsc.next_id());
         let status = refusal.unwrap_or(status::ESME_ROK);
-        self.record(message, id, status);
+        self.note(message, id, status);
         let mut until = (!options.resp_delay.is_zero()).then(|| now + options.resp_delay);
         let answered = until.unwrap_or(now);
         if let Some(id) = id {
@@ -46,6 +50,7 @@ impl Session<'_> {
                 Timing::Early => now,
             };
             self.promise(id, message, &behaviour, due);
+            self.show(message, &behaviour, due);
             if behaviour.timing == Timing::Early {
                 until = Some(answered + OVERTAKEN);
             }
@@ -114,40 +119,57 @@ impl Session<'_> {
                 submitted,
                 excerpt: excerpt(message),
             };
-            self.posted.push((due, Box::new(receipt)));
+            self.posted.push((due, Box::new(Delivery::Receipt(receipt))));
         }
     }
 
-    /// For those who want to know afterwards: the handset and the journal.
-    fn record(&self, message: &ShortMessage<'_>, id: Option<u64>, status: u32) {
+    /// For those who want to know afterwards.
+    fn note(&self, message: &ShortMessage<'_>, id: Option<u64>, status: u32) {
+        let Some(journal) = &self.smsc.journal else { return };
+        let part = Part::of(message);
+        journal.write(&Entry {
+            at: self.smsc.clock.now().millis(),
+            event: match id {
+                Some(_) => "accepted",
+                None => "refused",
+            },
+            destination: &String::from_utf8_lossy(message.destination.digits),
+            source: &String::from_utf8_lossy(message.source.digits),
+            text: Some(&part.text),
+            part: Some(part.concat.map_or(1, |concat| concat.sequence)),
+            parts: Some(part.concat.map_or(1, |concat| concat.total)),
+            id: id.map(|id| id.to_string()),
+            status,
+        });
+    }
+
+    /// The handset receives an accepted message; if its owner answers each, this one at `due`.
+    fn show(&mut self, message: &ShortMessage<'_>, behaviour: &Behaviour, due: Instant) {
         let options = &self.smsc.options;
-        let delivered = Behaviour::of(message.destination.digits).state == State::Delivered;
-        let shown = options.keep_messages > 0 && id.is_some() && delivered;
-        if !shown && self.smsc.journal.is_none() {
+        if behaviour.state != State::Delivered
+            || (options.keep_messages == 0 && behaviour.answer.is_none())
+        {
             return;
         }
+        let to = std::str::from_utf8(message.destination.digits).ok();
+        let Some((role, to)) = self.role.as_ref().zip(to.and_then(Recipient::from_digits)) else {
+            return;
+        };
         let part = Part::of(message);
-        let at = self.smsc.clock.now();
-        let source = String::from_utf8_lossy(message.source.digits);
-        let destination = String::from_utf8_lossy(message.destination.digits);
-        if let Some(journal) = &self.smsc.journal {
-            journal.write(&Entry {
-                at: at.millis(),
-                event: match id {
-                    Some(_) => "accepted",
-                    None => "refused",
-                },
-                destination: &destination,
-                source: &source,
-                text: Some(&part.text),
-                part: Some(part.concat.map_or(1, |concat| concat.sequence)),
-                parts: Some(part.concat.map_or(1, |concat| concat.total)),
-                id: id.map(|id| id.to_string()),
-                status,
-            });
-        }
-        if let Some(to) = Recipient::from_digits(&destination).filter(|_| shown) {
-            options.handsets.receive(part, to, source.into_owned(), at);
+        let shown = HandsetMessage {
+            from: String::from_utf8_lossy(message.source.digits).into_owned(),
+            to,
+            text: part.text,
+            parts: part.concat.map_or(1, |concat| concat.total),
+            at: self.smsc.clock.now(),
+        };
+        let (party, label) = (Party::from(message.source), text::label(message));
+        let sender = Sender { party, mailbox: role.mailbox.clone(), label };
+        let whole = options.handsets.receive(shown, part.concat, sender);
+        if let Some(text) = behaviour.answer.filter(|_| whole) {
+            let [.., reference] = self.smsc.next_id().to_be_bytes();
+            let parts = Reply::parts(Party::handset(to), party, text, reference, label).into_iter();
+            self.posted.extend(parts.map(|part| (due, Box::new(Delivery::Reply(part)))));
         }
     }
 
