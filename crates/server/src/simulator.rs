@@ -5,24 +5,30 @@ use crate::system::SystemClock;
 use anyhow::Context;
 use clap::Args;
 use heliograph_carrier::smsc::options::SmscOptions;
-use heliograph_carrier::smsc::server;
-use std::net::Ipv4Addr;
+use heliograph_carrier::smsc::simulator::Simulator;
+use heliograph_carrier::smsc::{control, server};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 /// Runs the simulated SMSC: a real SMPP 3.4 server on 127.0.0.1 that takes any credentials. The last
 /// digits of a number choose what happens to it: 0001 undeliverable, 0002 expired, 0003 rejected at
 /// submit, 0004 throttled first, 0005 receipt after 30 s, 0006 no receipt, 0007 receipt before the
-/// response, 0008 receipt twice; anything else is delivered within a second.
+/// response, 0008 receipt twice, 0009 replies STOP; anything else is delivered within a second.
 #[derive(Args, Debug)]
 pub(crate) struct SmscArgs {
     /// Port on 127.0.0.1; 0 takes any free one and prints it
     #[arg(long, default_value_t = 2775)]
     port: u16,
+    /// Port on 127.0.0.1 where scripts look at handsets and reply from them over HTTP; 0 takes any
+    /// free one and prints it
+    #[arg(long, value_name = "PORT")]
+    control_port: Option<u16>,
     /// Milliseconds from a message to its receipt
     #[arg(long, default_value_t = 200, value_name = "MS")]
     receipt_delay: u64,
@@ -50,7 +56,7 @@ pub(crate) struct SmscArgs {
     /// Give message ids in hexadecimal in responses, in decimal in receipts
     #[arg(long)]
     hex_ids: bool,
-    /// Append one JSON line per submit and per acknowledged receipt to this file
+    /// Append one JSON line per submit and per acknowledged receipt or reply to this file
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Messages that the virtual handsets keep
@@ -88,16 +94,23 @@ impl SmscArgs {
 pub(crate) fn main(args: SmscArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
-        let port = args.port;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-            .await
-            .with_context(|| format!("127.0.0.1:{port} can't be listened on"))?;
-        let address = listener.local_addr()?;
+        let (listener, address) = listen(args.port).await?;
+        let control = match args.control_port {
+            Some(port) => Some(listen(port).await?),
+            None => None,
+        };
+        let simulator = Simulator::new(args.options(), Arc::new(SystemClock))?;
         output::result(&format!("SMPP on {address}, any system_id and password"));
         let (stop, stopped) = watch::channel(false);
-        let served = server::serve(listener, args.options(), Arc::new(SystemClock), stopped);
+        let mut served = JoinSet::new();
+        served.spawn(server::serve(listener, simulator.clone(), stopped.clone()));
+        if let Some((listener, address)) = control {
+            output::result(&format!("control on http://{address}"));
+            served.spawn(control::serve(listener, simulator, stopped));
+        }
         tokio::select! {
-            served = served => served?,
+            // They end only when they are stopped, or broken.
+            Some(ended) = served.join_next() => ended?,
             signal = crate::serve::signal() => {
                 signal?;
                 stop.send_replace(true);
@@ -105,4 +118,12 @@ pub(crate) fn main(args: SmscArgs) -> anyhow::Result<ExitCode> {
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+async fn listen(port: u16) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .with_context(|| format!("127.0.0.1:{port} can't be listened on"))?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
 }

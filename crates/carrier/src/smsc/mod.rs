@@ -1,6 +1,7 @@
 //! The simulated SMSC: a real SMPP server with virtual handsets behind it.
 
 mod behaviour;
+pub mod control;
 mod delivery;
 pub mod handset;
 mod journal;

@@ -1,6 +1,8 @@
 //! The carrier as a whole, over real sockets.
 
 #[cfg(test)]
+mod control;
+#[cfg(test)]
 mod incoming;
 #[cfg(test)]
 mod link;
