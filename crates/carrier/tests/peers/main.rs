@@ -10,10 +10,12 @@ mod rig;
 
 #[cfg(test)]
 mod tests {
-    use crate::rig::{Rig, Smsc, options, parts};
+    use crate::rig::{Rig, Smsc, options, parts, submission};
     use heliograph_carrier::smsc::options::SmscOptions;
+    use heliograph_domain::inbound::Incoming;
     use heliograph_domain::phone::Recipient;
     use heliograph_domain::receipt::Verdict;
+    use heliograph_domain::text::Concat;
     use serde_json::{Value, json};
     use std::process::Stdio;
     use std::time::Duration;
@@ -91,6 +93,42 @@ mod tests {
                 assert_eq!(node.expect("acknowledged").await["status"], 0);
             }
             assert_eq!(shown, text);
+        }
+        rig.say_stop();
+        node.expect("unbound").await;
+        rig.ended().await;
+        node.end().await;
+    }
+
+    #[tokio::test]
+    async fn replies_through_the_smsc_of_node_smpp() {
+        let mut node = Peer::start("node", &["replies.mjs"]);
+        let port = node.expect("listening").await["port"].as_u64().unwrap();
+        let mut rig = Rig::bound(options(u16::try_from(port).unwrap())).await;
+        let mut part = submission(1, ANN);
+        part.originator = "447700900000".parse().unwrap();
+        rig.submissions.send(part).await.unwrap();
+        rig.accepted().await;
+        let place = |sequence| Some(Concat { reference: 0x2A, total: 3, sequence });
+        for (text, concat) in [
+            ("GSM: {50} € é", None),
+            ("Latin-1: Grüße", None),
+            ("UCS-2: Да, 你好 😀", None),
+            ("and three.", place(3)),
+            ("Part one, ", place(1)),
+            ("two @ two, ", place(2)),
+        ] {
+            let (handle, incoming) = rig.message().await;
+            let expected = Incoming {
+                from: ANN.to_string(),
+                to: "447700900000".to_owned(),
+                text: text.to_owned(),
+                concat,
+                label: None,
+            };
+            assert_eq!(incoming, expected);
+            rig.ack(handle, true).await;
+            assert_eq!(node.expect("acknowledged").await["status"], 0);
         }
         rig.say_stop();
         node.expect("unbound").await;
