@@ -40,6 +40,20 @@ ids! {
     ApiKeyId,
     /// One person who signs in.
     UserId,
+    /// One event that webhooks tell of: the `webhook-id`, the same at every endpoint and in every attempt.
+    EventId,
+    /// One message that a person sent to a number of ours.
+    InboundId,
+    /// One opt-out list.
+    OptoutListId,
+}
+
+impl EventId {
+    /// The smallest id that an event of this instant can have: ids begin with their time.
+    pub fn first_at(at: Timestamp) -> Self {
+        let millis = u128::try_from(at.millis()).unwrap_or(0) & 0xffff_ffff_ffff;
+        Self(Uuid::from_u128(millis << 80))
+    }
 }
 
 /// An account's number inside one installation. It leads the keys of the hot tables, so it is
@@ -57,6 +71,22 @@ pub struct CarrierId(pub i16);
 /// A node's number inside one installation: the owner written into leases.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub i32);
+
+/// A webhook endpoint's number inside one installation. It leads the key of the deliveries, so it is narrow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EndpointId(pub i32);
+
+impl fmt::Display for EndpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for CarrierId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl fmt::Display for AccountId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

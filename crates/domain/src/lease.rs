@@ -1,6 +1,6 @@
 //! Leases: one node's right, for a while, to submit one message.
 
-use crate::id::{AccountId, CarrierId, MessageId, NodeId};
+use crate::id::{AccountId, CarrierId, EndpointId, EventId, MessageId, NodeId};
 use crate::message::Message;
 use crate::time::Timestamp;
 use std::sync::Arc;
@@ -59,4 +59,21 @@ pub struct Leased {
     pub in_doubt: bool,
     /// The parts that the carrier has already taken (only for messages of several parts).
     pub parts_taken: Vec<u8>,
+}
+
+/// A row of the deliveries as its holder knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeliveryLease {
+    /// Who is to be told.
+    pub endpoint: EndpointId,
+    /// When that was due.
+    pub due_at: Timestamp,
+    /// What.
+    pub event: EventId,
+    /// Who holds it.
+    pub owner: NodeId,
+    /// Counts leases of this row: with the owner it makes each lease unique.
+    pub attempt: u16,
+    /// How many POSTs there were before.
+    pub tries: u16,
 }

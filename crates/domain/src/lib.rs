@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod carrier;
+pub mod event;
 pub mod id;
 pub mod inbound;
 pub mod lease;
@@ -16,5 +17,7 @@ pub mod receipt;
 pub mod retry;
 pub mod secret;
 pub mod submission;
+pub mod target;
 pub mod text;
 pub mod time;
+pub mod webhook;

@@ -345,5 +345,13 @@ pub fn money(before: &State, after: &State) -> (Amount, Amount) {
     (-(reserved + captured), reserved)
 }
 
+/// What a message costs; once it can cost no more, what it did cost.
+pub fn price(message: &Message, state: &State) -> Amount {
+    match state.status {
+        Status::Failed | Status::Cancelled => state.captured,
+        Status::Queued | Status::Sent | Status::Delivered => message.price(),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,16 @@ pub fn reconnect_delay(attempt: u32, floor: Duration, limit: Duration, random: f
     ceiling.mul_f64(0.1 + 0.9 * random.clamp(0.0, 1.0))
 }
 
+/// The waits after the first, the second … attempt at a webhook, in seconds: 75 hours in all.
+const WEBHOOK_GAPS: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+
+/// The wait after attempt number `tries` at a webhook, a fifth more or less; `None` when that was the last one.
+/// `random` is uniform in 0..1.
+pub fn webhook_delay(tries: u16, random: f64) -> Option<Duration> {
+    let gap = WEBHOOK_GAPS.get(usize::from(tries.max(1)) - 1)?;
+    Some(Duration::from_secs(*gap).mul_f64(0.8 + 0.4 * random.clamp(0.0, 1.0)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +39,15 @@ mod tests {
         assert_eq!(reconnect_delay(0, floor, limit, 1.0), floor);
         assert_eq!(reconnect_delay(99, floor, limit, 1.0), limit);
         assert_eq!(reconnect_delay(99, floor, limit, 0.0), limit / 10);
+    }
+
+    #[test]
+    fn webhooks_are_tried_ten_times_in_three_days() {
+        let all: Vec<_> = (1..20).map_while(|tries| webhook_delay(tries, 0.5)).collect();
+        assert_eq!(all.len(), 9);
+        let hours = all.iter().sum::<Duration>().as_secs_f64() / 3_600.0;
+        assert!((74.5..76.0).contains(&hours), "{hours}");
+        assert_eq!(webhook_delay(1, 0.0), Some(Duration::from_secs(4)));
+        assert_eq!(webhook_delay(1, 1.0), Some(Duration::from_secs(6)));
     }
 }

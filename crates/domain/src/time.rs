@@ -1,6 +1,7 @@
 //! Time: instants in milliseconds, and the clock that is handed in.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// An instant in UTC, in milliseconds since 1970: what the database stores and the API prints.
@@ -33,6 +34,21 @@ impl fmt::Display for Timestamp {
         }
     }
 }
+
+/// Reads RFC 3339 with any offset: `2026-11-20T09:00:00Z`.
+impl FromStr for Timestamp {
+    type Err = BadTime;
+
+    fn from_str(text: &str) -> Result<Self, BadTime> {
+        let at: jiff::Timestamp = text.parse().map_err(|_| BadTime)?;
+        Ok(Self(at.as_millisecond()))
+    }
+}
+
+/// Why a text is no instant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("this is no instant: write it with its offset from UTC, like 2026-11-20T09:00:00Z")]
+pub struct BadTime;
 
 /// The wall clock. Handed in, so that tests travel in time.
 pub trait Clock: Send + Sync + 'static {

@@ -1,11 +1,15 @@
 //! The list of workers, and how they start and stop together.
 
+use crate::courier::Equipment;
 use crate::dispatch::Dispatcher;
 use crate::housekeeping;
+use crate::http_client::HttpClient;
+use crate::webhooks;
 use heliograph_carrier::carrier::Carrier;
 use heliograph_domain::id::CarrierId;
 use heliograph_service::context::Context;
 use heliograph_service::dispatch::Desks;
+use heliograph_service::events::Couriers;
 use heliograph_service::writer::Writer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,6 +22,8 @@ pub struct Engine {
     pub writer: Writer,
     /// Where accepted messages are handed over.
     pub desks: Desks,
+    /// Where webhooks are handed over.
+    pub couriers: Couriers,
     /// The carriers to serve.
     pub carriers: Vec<Served>,
 }
@@ -42,7 +48,7 @@ const fn claim_ahead(window: usize) -> usize {
 
 /// Runs all workers until `stop` turns true and each has given back what it held.
 pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
-    let Engine { context, writer, desks, carriers } = engine;
+    let Engine { context, writer, desks, couriers, carriers } = engine;
     let mut workers = JoinSet::new();
     for Served { id, name, carrier, window } in carriers {
         let (dispatcher, line) =
@@ -50,6 +56,15 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
         workers.spawn(carrier.run(line));
         workers.spawn(dispatcher.run());
     }
+    let client = HttpClient::new(context.resolver.clone());
+    let equipment = Equipment {
+        context: context.clone(),
+        writer: writer.clone(),
+        couriers,
+        client,
+        stop: stop.clone(),
+    };
+    workers.spawn(webhooks::run(equipment));
     workers.spawn(housekeeping::run(context, writer, stop));
     while let Some(ended) = workers.join_next().await {
         if let Err(e) = ended {

@@ -12,12 +12,14 @@ use heliograph_carrier::smsc::server;
 use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::carrier::{Route, Routes, SIMULATED};
 use heliograph_domain::id::CarrierId;
+use heliograph_domain::target::Reach;
 use heliograph_engine::Served;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::{accounts, dispatch, nodes};
 use heliograph_store::Db;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -134,5 +136,13 @@ pub(crate) async fn settings(
     }
     let rates =
         rates::load(config.rates.default, config.rates.file.as_deref(), &config.accounts.currency)?;
-    Ok((Settings { routes: Routes::new(routes), rates, simulated }, numbers))
+    let settings = Settings {
+        routes: Routes::new(routes),
+        rates,
+        simulated,
+        reach: Reach::with(config.webhooks.allow_private.clone()),
+        webhook_timeout: Duration::from_secs(config.webhooks.timeout_seconds),
+        webhook_retention: Duration::from_secs(config.webhooks.retention_days * 86_400),
+    };
+    Ok((settings, numbers))
 }

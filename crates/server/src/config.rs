@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use heliograph_domain::money::Amount;
+use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,6 +23,7 @@ pub(crate) struct Config {
     pub(crate) carriers: Vec<CarrierConfig>,
     pub(crate) routes: Vec<RouteConfig>,
     pub(crate) rates: RatesConfig,
+    pub(crate) webhooks: Webhooks,
     pub(crate) telemetry: Telemetry,
 }
 
@@ -118,6 +120,20 @@ pub(crate) struct RatesConfig {
 
 fn amount<'de, D: Deserializer<'de>>(d: D) -> Result<Amount, D::Error> {
     String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Webhooks {
+    pub(crate) timeout_seconds: u64,
+    pub(crate) allow_private: Vec<IpNet>,
+    pub(crate) retention_days: u64,
+}
+
+impl Default for Webhooks {
+    fn default() -> Self {
+        Self { timeout_seconds: 15, allow_private: Vec::new(), retention_days: 30 }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -220,6 +236,14 @@ impl Config {
                 bail!("routes: prefix '{}' names no carrier", r.prefix);
             }
         }
+        if !(1..=30).contains(&self.webhooks.timeout_seconds) {
+            bail!("webhooks.timeout_seconds must be from 1 to 30");
+        }
+        if !(6..=3_650).contains(&self.webhooks.retention_days) {
+            bail!(
+                "webhooks.retention_days must be from 6 to 3650: an endpoint is given five days to recover"
+            );
+        }
         let currency = &self.accounts.currency;
         if currency.len() != 3 || !currency.bytes().all(|b| b.is_ascii_uppercase()) {
             bail!("accounts.currency must be three capital letters, like EUR, not '{currency}'");
@@ -237,6 +261,8 @@ enum Kind {
     Text,
     Number,
     Flag,
+    /// Several texts, with commas between them.
+    List,
 }
 
 /// Every key of a section that stands once.
@@ -249,6 +275,9 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("accounts", "currency", Kind::Text),
     ("rates", "default", Kind::Text),
     ("rates", "file", Kind::Text),
+    ("webhooks", "timeout_seconds", Kind::Number),
+    ("webhooks", "allow_private", Kind::List),
+    ("webhooks", "retention_days", Kind::Number),
     ("telemetry", "log", Kind::Text),
     ("telemetry", "format", Kind::Text),
 ];
@@ -333,6 +362,10 @@ fn overlay(table: &mut Table, variable: &str, value: String) -> anyhow::Result<(
         Kind::Number => Value::Integer(
             value.parse().with_context(|| format!("{variable} must be a whole number"))?,
         ),
+        Kind::List => {
+            let all = value.split(',').map(str::trim).filter(|v| !v.is_empty());
+            Value::Array(all.map(|v| Value::String(v.to_owned())).collect())
+        }
         Kind::Flag => Value::Boolean(
             value.parse().with_context(|| format!("{variable} must be true or false"))?,
         ),

@@ -2,7 +2,7 @@
 
 use crate::commands::{Role, ServeArgs};
 use crate::config::Config;
-use crate::system::{RandomIds, SystemClock};
+use crate::system::{RandomIds, SystemClock, SystemResolver};
 use crate::{carriers, config, folder, greeting, telemetry};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
@@ -10,6 +10,7 @@ use heliograph_engine::Engine;
 use heliograph_service::api_keys::Keyring;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::dispatch::Desks;
+use heliograph_service::events::Couriers;
 use heliograph_service::transaction::Road;
 use heliograph_service::{nodes, writer};
 use heliograph_store::{Db, Options};
@@ -66,15 +67,16 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let (_settings, settings) = watch::channel(Arc::new(settings));
     let context = context(db, node, settings);
     carriers::complain(&context, &config, roles).await?;
-    let desks = Desks::default();
+    let (desks, couriers) = (Desks::default(), Couriers::default());
     let (to_writer, inbox) = writer::channel();
-    let writer = start_writer(context.clone(), inbox, Road::new(context.clone(), desks.clone()))?;
+    let road = Road::new(context.clone(), desks.clone(), couriers.clone());
+    let writer = start_writer(context.clone(), inbox, road)?;
     let mut running = Running::new(writer);
     running.background.spawn(upkeep(metrics.clone()));
     if roles.contains(&Role::Engine) {
         let carriers = carriers::start(&context, &config, numbers, &mut running.background).await?;
         let (context, writer) = (context.clone(), to_writer.clone());
-        let engine = Engine { context, writer, desks, carriers };
+        let engine = Engine { context, writer, desks, couriers, carriers };
         running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
     }
     if roles.contains(&Role::Web) {
@@ -180,7 +182,9 @@ pub(crate) async fn open(config: &Config) -> anyhow::Result<Db> {
 
 /// What the rules are handed.
 pub(crate) fn context(db: Db, node: NodeId, settings: watch::Receiver<Arc<Settings>>) -> Context {
-    Context { db, clock: Arc::new(SystemClock), ids: Arc::new(RandomIds), node, settings }
+    let (clock, ids, resolver) =
+        (Arc::new(SystemClock), Arc::new(RandomIds), Arc::new(SystemResolver));
+    Context { db, clock, ids, resolver, node, settings }
 }
 
 /// The writer has a thread of its own: on SQLite its statements run where they are called, and on PostgreSQL

@@ -1,6 +1,7 @@
 //! The real clock and the real source of ids, handed to everything below.
 
 use heliograph_domain::id::Ids;
+use heliograph_domain::target::{Resolved, Resolver};
 use heliograph_domain::time::{Clock, Timestamp};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::{Builder, Uuid};
@@ -27,5 +28,17 @@ impl Ids for RandomIds {
         fastrand::fill(&mut random);
         let millis = u64::try_from(at.millis()).unwrap_or(0);
         Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    }
+}
+
+/// Finds addresses as everything on this machine does.
+pub(crate) struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve(&self, host: String) -> Resolved {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
     }
 }

@@ -3,9 +3,11 @@
 use heliograph_domain::carrier::Routes;
 use heliograph_domain::id::{CarrierId, Ids, NodeId};
 use heliograph_domain::rate::Rates;
+use heliograph_domain::target::{Reach, Resolver};
 use heliograph_domain::time::{Clock, Timestamp};
 use heliograph_store::Db;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -18,6 +20,8 @@ pub struct Context {
     pub clock: Arc<dyn Clock>,
     /// Makes ids.
     pub ids: Arc<dyn Ids>,
+    /// Finds the addresses of webhook endpoints.
+    pub resolver: Arc<dyn Resolver>,
     /// This node's number, with which it signs leases.
     pub node: NodeId,
     /// The operator's settings as they are now.
@@ -33,6 +37,12 @@ pub struct Settings {
     pub rates: Rates,
     /// Over whom test messages go.
     pub simulated: CarrierId,
+    /// Where webhooks may go.
+    pub reach: Reach,
+    /// How long an endpoint may take to answer.
+    pub webhook_timeout: Duration,
+    /// How long events are kept.
+    pub webhook_retention: Duration,
 }
 
 impl Context {

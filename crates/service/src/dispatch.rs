@@ -1,6 +1,7 @@
 //! Dispatch: who may submit what, and what an outcome means for a message.
 
 use crate::context::Context;
+use crate::desk;
 use crate::progress::Changes;
 use crate::writer::{Claim, Handed, Settlement, Then};
 use heliograph_domain::id::{CarrierId, NodeId};
@@ -10,11 +11,8 @@ use heliograph_domain::retry;
 use heliograph_domain::submission::Outcome;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::{Conn, Result, carriers, parts, queue};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Tries after which a carrier's temporary "no" is taken as final. With the waits of
 /// [`retry::submit_delay`] this is about a day; most messages expire before.
@@ -22,107 +20,10 @@ const MOST_TRIES: u16 = 300;
 /// Retries after an answer that may mean anything.
 const AMBIGUOUS_RETRIES: u16 = 2;
 
-/// The place where a carrier's dispatcher takes in work: as much as it has room for.
-#[derive(Debug)]
-pub struct Desk {
-    room: Arc<Semaphore>,
-    inbox: mpsc::Sender<Vec<Handed>>,
-    /// False while older work waits in the table, or the carrier is away: new work queues behind it.
-    open: AtomicBool,
-    /// Whether the carrier is there at all.
-    bound: AtomicBool,
-    /// Rung when there is something to claim.
-    pub bell: Notify,
-}
-
-impl Desk {
-    /// A desk with room for `claim_ahead` messages, and where what is handed over arrives.
-    pub fn new(claim_ahead: usize) -> (Arc<Self>, mpsc::Receiver<Vec<Handed>>) {
-        // Each batch holds at least one place, so there are never more batches than places.
-        let (inbox, arrivals) = mpsc::channel(claim_ahead);
-        let desk = Self {
-            room: Arc::new(Semaphore::new(claim_ahead)),
-            inbox,
-            open: AtomicBool::new(false),
-            bound: AtomicBool::new(false),
-            bell: Notify::new(),
-        };
-        (Arc::new(desk), arrivals)
-    }
-
-    /// Places for as many messages as there is room for, at most `most`; `None` when there is none.
-    pub fn free_room(&self, most: usize) -> Option<OwnedSemaphorePermit> {
-        let n = self.room.available_permits().min(most);
-        let n = u32::try_from(n).ok().filter(|n| *n > 0)?;
-        self.room.clone().try_acquire_many_owned(n).ok()
-    }
-
-    /// How many places are free.
-    pub fn places(&self) -> usize {
-        self.room.available_permits()
-    }
-
-    /// Says whether the carrier is there. While it is not, nothing is handed over.
-    pub fn set_bound(&self, bound: bool) {
-        self.bound.store(bound, Ordering::Release);
-        if !bound {
-            self.open.store(false, Ordering::Release);
-        }
-        self.bell.notify_one();
-    }
-
-    /// Whether the carrier is there.
-    pub fn is_bound(&self) -> bool {
-        self.bound.load(Ordering::Acquire)
-    }
-}
-
-/// All desks of this node. A carrier without one is served by other nodes.
-#[derive(Clone, Debug, Default)]
-pub struct Desks(Arc<RwLock<HashMap<CarrierId, Arc<Desk>>>>);
-
-impl Desks {
-    /// Sets up a carrier's desk, in place of an earlier one.
-    pub fn set(&self, carrier: CarrierId, desk: Arc<Desk>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(carrier, desk);
-    }
-
-    fn get(&self, carrier: CarrierId) -> Option<Arc<Desk>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&carrier).cloned()
-    }
-
-    /// A place for one new message, if nothing older waits.
-    pub(crate) fn room(&self, carrier: CarrierId) -> Option<OwnedSemaphorePermit> {
-        let desk = self.get(carrier)?;
-        if !desk.open.load(Ordering::Acquire) {
-            return None;
-        }
-        desk.room.clone().try_acquire_owned().ok()
-    }
-
-    /// Gives freshly committed, already leased messages to their dispatcher.
-    pub(crate) fn hand_over(&self, carrier: CarrierId, handed: Vec<Handed>) {
-        let sent = self.get(carrier).is_some_and(|d| d.inbox.try_send(handed).is_ok());
-        if !sent {
-            tracing::warn!(carrier = carrier.0, "a dispatcher ended; its leases run out");
-        }
-    }
-
-    /// A claim found less than it had room for: nothing older waits.
-    pub(crate) fn drained(&self, carrier: CarrierId) {
-        if let Some(desk) = self.get(carrier).filter(|d| d.is_bound()) {
-            desk.open.store(true, Ordering::Release);
-        }
-    }
-
-    /// Work was left in the table: it has to be claimed.
-    pub(crate) fn left(&self, carrier: CarrierId) {
-        if let Some(desk) = self.get(carrier) {
-            desk.open.store(false, Ordering::Release);
-            desk.bell.notify_one();
-        }
-    }
-}
+/// The desks of this node's dispatchers. A carrier without one is served by other nodes.
+pub type Desks = desk::Desks<CarrierId, Handed>;
+/// The desk of one dispatcher.
+pub type Desk = desk::Desk<Handed>;
 
 /// Leases work for a dispatcher. What has expired meanwhile is failed on the way, and what an
 /// earlier holder never gave back is marked as a possible duplicate. The second is whether there may be more.

@@ -14,6 +14,9 @@ pub enum Error {
     /// There is no such thing, or it is another account's.
     #[error("there is no such thing")]
     NotFound,
+    /// A webhook endpoint can't be registered or used: why.
+    #[error("{0}")]
+    BadTarget(String),
     /// The balance does not cover it.
     #[error("the balance does not cover this message")]
     InsufficientBalance,

@@ -2,11 +2,14 @@
 
 use crate::context::Context;
 use crate::writer::{Command, Progress, Writer};
-use heliograph_domain::id::CarrierId;
+use heliograph_domain::id::{CarrierId, EventId};
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::receipt::{Receipt, Verdict};
 use heliograph_domain::time::Timestamp;
-use heliograph_store::{Error, Result, carrier_refs, idempotency, queue};
+use heliograph_store::{
+    Error, Result, accounts, attempts, carrier_refs, deliveries, endpoints, events, idempotency,
+    queue,
+};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -39,9 +42,27 @@ pub async fn sweep(cx: &Context) -> Result<()> {
     let mut tx = cx.db.write().await?;
     let keys = idempotency::drop_old(&mut tx, before(now, IDEMPOTENCY)).await?;
     let receipts = carrier_refs::drop_early(&mut tx, before(now, EARLY_RECEIPT)).await?;
+    for endpoint in endpoints::expired(&mut tx, now).await? {
+        deliveries::drop_for(&mut tx, endpoint).await?;
+        endpoints::remove(&mut tx, endpoint).await?;
+    }
     tx.commit().await?;
+    forget_events(cx, before(now, cx.settings().webhook_retention)).await?;
     if keys + receipts > 0 {
         tracing::info!(idempotency_keys = keys, orphan_receipts = receipts, "swept");
+    }
+    Ok(())
+}
+
+/// Drops what was told long ago, account by account.
+async fn forget_events(cx: &Context, before: Timestamp) -> Result<()> {
+    let all = accounts::all(&mut cx.db.read().await?).await?;
+    let oldest = EventId::first_at(before);
+    for account in all {
+        let mut tx = cx.db.write().await?;
+        attempts::drop_old(&mut tx, account.id, oldest).await?;
+        events::drop_old(&mut tx, account.id, oldest).await?;
+        tx.commit().await?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
-use heliograph_store::{Db, Result, carriers, nodes, queue};
+use heliograph_store::{Db, Result, carriers, deliveries, nodes, queue};
 use uuid::Uuid;
 
 /// Takes up work under this identity: frees the leases of the node's former self.
@@ -14,10 +14,12 @@ pub async fn start(db: &Db, identity: Uuid) -> Result<NodeId> {
     let mut tx = db.write().await?;
     let node = nodes::number(&mut tx, identity, db.now()).await?;
     let freed = queue::free(&mut tx, node).await?;
+    let webhooks = deliveries::free(&mut tx, node).await?;
     tx.commit().await?;
-    if freed > 0 {
+    if freed + webhooks > 0 {
         tracing::warn!(
             messages = freed,
+            webhooks,
             "the last run of this node ended without giving its work back"
         );
     }

@@ -4,6 +4,7 @@
 //! state machine of domain, and written once per message: an outcome and its receipt that meet in
 //! one batch become one update.
 
+use crate::events::End;
 use crate::writer::{Settlement, Then};
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::message::{self, Event, State, Status};
@@ -253,13 +254,14 @@ async fn count_ended(
 }
 
 /// Folds all events through the state machine, writes each changed message once, and says what that
-/// does to the balances.
+/// does to the balances and which messages have ended.
 ///
 /// # Errors
 /// As any write.
-pub async fn fold(tx: &mut Conn, changes: Changes, now: Timestamp) -> Result<Moves> {
+pub async fn fold(tx: &mut Conn, changes: Changes, now: Timestamp) -> Result<(Moves, Vec<End>)> {
     let keys: Vec<MessageKey> = changes.order.keys().map(|(m, a)| (*a, *m)).collect();
     let (mut saved, mut moves) = (Vec::with_capacity(keys.len()), Moves::new());
+    let mut ends = Vec::new();
     for (account, id, before) in messages::lock_states(tx, &keys).await? {
         let events = changes.events.get(&(account, id)).map_or(&[][..], Vec::as_slice);
         let Some(after) = steps(&before, now, events) else { continue };
@@ -269,11 +271,14 @@ pub async fn fold(tx: &mut Conn, changes: Changes, now: Timestamp) -> Result<Mov
             *sum = (sum.0 + available, sum.1 + reserved);
         }
         log(id, &before, &after);
+        if after.status.is_final() && !before.status.is_final() {
+            ends.push(((account, id), after.status));
+        }
         saved.push((account, id, after));
     }
     let states: Vec<_> = saved.iter().map(|(a, m, s)| (*a, *m, s)).collect();
     messages::save_states(tx, &states).await?;
-    Ok(moves)
+    Ok((moves, ends))
 }
 
 /// The state after all `events`; `None` when they change nothing.

@@ -5,34 +5,45 @@
 
 use crate::accept::{self, Closed};
 use crate::context::Context;
+use crate::deliveries;
 use crate::dispatch::{self, Desks};
+use crate::events::{Couriers, End, Events, Told};
 use crate::progress::{self, Changes};
 use crate::writer::{Accepted, Batch, Handed, Rules};
+use heliograph_domain::event;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId};
-use heliograph_domain::lease::{LEASE, Leased};
+use heliograph_domain::lease::{DeliveryLease, LEASE, Leased};
 use heliograph_domain::message::{Event, Failure, FailureCode};
+use heliograph_domain::time::Timestamp;
 use heliograph_store::{Result, Tx, queue};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The writer's rules.
 pub struct Road {
     context: Context,
     desks: Desks,
+    couriers: Couriers,
 }
+
+/// Leased deliveries, and what each tells.
+type Collected = (Vec<(DeliveryLease, event::Occurrence)>, Vec<Option<Arc<event::Event>>>);
 
 /// What has to be told when a batch is durable.
 #[derive(Debug)]
 pub struct Answers {
     closed: Closed,
     claimed: Vec<(Vec<Leased>, bool)>,
+    collected: Vec<Collected>,
+    told: Told,
     since: Instant,
 }
 
 impl Road {
-    /// Rules that hand freshly accepted messages to these desks.
-    pub const fn new(context: Context, desks: Desks) -> Self {
-        Self { context, desks }
+    /// Rules that hand freshly accepted messages to these desks, and webhooks to these couriers.
+    pub const fn new(context: Context, desks: Desks, couriers: Couriers) -> Self {
+        Self { context, desks, couriers }
     }
 }
 
@@ -58,15 +69,17 @@ impl Rules for Road {
                 changes.add(key, Event::SendFailed(Failure::plain(FailureCode::Expired)));
             }
         }
-        let moves = progress::fold(tx, changes, now).await?;
+        let (moves, ends) = progress::fold(tx, changes, now).await?;
+        let told = self.tell(tx, &ends, (now, since)).await?;
+        let collected = self.deliver(tx, batch, now).await?;
         let closed =
             accept::close(&self.context, &self.desks, tx, &batch.accepts, (verdicts, moves))
                 .await?;
-        Ok(Answers { closed, claimed, since })
+        Ok(Answers { closed, claimed, collected, told, since })
     }
 
     fn answer(&mut self, batch: Batch, answers: Answers) {
-        let Answers { closed, claimed, since } = answers;
+        let Answers { closed, claimed, collected, told, since } = answers;
         let made = closed.verdicts.iter().filter(|v| **v == Accepted::Done).count();
         metrics::counter!("heliograph_accepted_total").increment(made as u64);
         for (accept, verdict) in batch.accepts.into_iter().zip(closed.verdicts) {
@@ -89,6 +102,17 @@ impl Rules for Road {
             }
             let _ = claim.reply.send(Ok(dispatch::place(leased, claim.room, since)));
         }
+        for (_, reply) in batch.reports {
+            let _ = reply.send(Ok(()));
+        }
+        for (collect, (found, events)) in batch.collects.into_iter().zip(collected) {
+            if !collect.urgent && found.len() < collect.room.num_permits() {
+                self.couriers.drained(collect.endpoint);
+            }
+            let parcels = deliveries::place(found, events, collect.room, since);
+            let _ = collect.reply.send(Ok(parcels));
+        }
+        deliveries::hand_over(&self.couriers, told);
         self.hand_over(closed.handed);
         for carrier in closed.left {
             self.desks.left(carrier);
@@ -104,6 +128,38 @@ impl Rules for Road {
 }
 
 impl Road {
+    /// Stores what those who listen are to be told.
+    async fn tell(&self, tx: &mut Tx, ends: &[End], when: (Timestamp, Instant)) -> Result<Told> {
+        let accounts: BTreeSet<AccountId> = ends.iter().map(|((a, _), _)| *a).collect();
+        if accounts.is_empty() {
+            return Ok(Told::default());
+        }
+        let with = (&self.context, &self.couriers);
+        let mut events = Events::of(tx, accounts, with, when).await?;
+        events.ended(tx, ends).await?;
+        events.store(tx).await
+    }
+
+    /// What couriers have to say, and what they want.
+    async fn deliver(&self, tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<Vec<Collected>> {
+        for (report, _) in &batch.reports {
+            if deliveries::settle(tx, report, now).await? {
+                tracing::warn!(endpoint = report.endpoint.0, "webhook endpoint switched off");
+            }
+        }
+        let mut collected = Vec::with_capacity(batch.collects.len());
+        for c in &batch.collects {
+            let found = deliveries::claim(tx, self.context.node, c, now).await?;
+            let events = deliveries::unfold(tx, &found).await?;
+            // What an event speaks of is gone: there is nothing left to tell.
+            let void = found.iter().zip(&events).filter(|(_, event)| event.is_none());
+            let void: Vec<_> = void.map(|((lease, _), _)| lease).collect();
+            heliograph_store::deliveries::settle(tx, &void).await?;
+            collected.push((found, events));
+        }
+        Ok(collected)
+    }
+
     fn hand_over(&self, handed: HashMap<CarrierId, Vec<Handed>>) {
         for (carrier, messages) in handed {
             self.desks.hand_over(carrier, messages);

@@ -5,6 +5,7 @@
 //! timer: an idle server adds no delay.
 
 use crate::context::Context;
+use crate::parcel::{Collect, Report, ReportReply};
 use heliograph_domain::id::{AccountId, CarrierId, MessageId};
 use heliograph_domain::lease::{Lease, Leased};
 use heliograph_domain::message::{Failure, Message};
@@ -133,6 +134,10 @@ pub enum Command {
     Renew(Vec<Lease>, oneshot::Sender<Result<()>>),
     /// Queued messages whose validity has ended.
     Expire(Vec<Expired>, oneshot::Sender<Result<()>>),
+    /// A wish for webhooks to deliver.
+    Collect(Collect),
+    /// What became of webhooks. On failure it is handed back, to be tried again.
+    Report(Report, ReportReply),
 }
 
 impl Command {
@@ -143,6 +148,8 @@ impl Command {
             Self::Claim(c) => c.room.num_permits(),
             Self::Renew(l, _) => l.len(),
             Self::Expire(m, _) => m.len(),
+            Self::Collect(c) => c.room.num_permits(),
+            Self::Report(r, _) => r.attempts.len(),
         }
     }
 }
@@ -160,6 +167,10 @@ pub struct Batch {
     pub renewals: Vec<(Vec<Lease>, oneshot::Sender<Result<()>>)>,
     /// Messages to expire.
     pub expiries: Vec<(Vec<Expired>, oneshot::Sender<Result<()>>)>,
+    /// Wishes for webhooks to deliver.
+    pub collects: Vec<Collect>,
+    /// What became of webhooks.
+    pub reports: Vec<(Report, ReportReply)>,
     weight: usize,
 }
 
@@ -172,6 +183,8 @@ impl Batch {
             Command::Claim(c) => self.claims.push(c),
             Command::Renew(l, reply) => self.renewals.push((l, reply)),
             Command::Expire(m, reply) => self.expiries.push((m, reply)),
+            Command::Collect(c) => self.collects.push(c),
+            Command::Report(r, reply) => self.reports.push((r, reply)),
         }
     }
 
@@ -181,6 +194,8 @@ impl Batch {
             + self.claims.len()
             + self.renewals.len()
             + self.expiries.len()
+            + self.collects.len()
+            + self.reports.len()
     }
 
     /// Cuts the batch in two, so that one bad command is found and its neighbours are not harmed.
@@ -199,6 +214,8 @@ impl Batch {
             claims: rest(&mut self.claims, &mut first),
             renewals: rest(&mut self.renewals, &mut first),
             expiries: rest(&mut self.expiries, &mut first),
+            collects: rest(&mut self.collects, &mut first),
+            reports: rest(&mut self.reports, &mut first),
             weight: 0,
         };
         (self, second)
@@ -219,6 +236,12 @@ impl Batch {
         }
         for (_, reply) in self.expiries {
             let _ = reply.send(Err(error.share()));
+        }
+        for c in self.collects {
+            let _ = c.reply.send(Err(error.share()));
+        }
+        for (r, reply) in self.reports {
+            let _ = reply.send(Err((error.share(), r)));
         }
     }
 }

@@ -86,6 +86,15 @@ pub async fn by_email(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
     conn.query_one(sql, &[email.into()], account).await
 }
 
+/// In what an account is kept, ISO 4217.
+///
+/// # Errors
+/// As any read.
+pub async fn currency(conn: &mut Conn, id: AccountId) -> Result<Option<String>> {
+    let sql = "SELECT currency FROM accounts WHERE id = $1";
+    conn.query_one(sql, &[id.0.into()], |r| r.text(0)).await
+}
+
 fn account(r: &Row<'_>) -> Result<Account> {
     Ok(Account {
         id: AccountId(r.int(0)?),

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod api_keys;
+pub mod attempts;
 mod bulk;
 pub mod carrier_refs;
 pub mod carriers;
@@ -9,7 +10,10 @@ pub mod check;
 mod db;
 mod db_postgres;
 mod db_sqlite;
+pub mod deliveries;
+pub mod endpoints;
 mod error;
+pub mod events;
 pub mod idempotency;
 pub mod ledger;
 pub mod messages;

@@ -86,6 +86,33 @@ pub async fn lock_states(
     .await
 }
 
+const WHOLE: Bulk = Bulk {
+    each: "SELECT id, account, mode, api_key, campaign, recipient, country, originator, text, reference,
+             encoding, parts, part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at,
+             status, parts, parts_accepted, parts_delivered, part_price, reserved, captured, failure, carrier_code,
+             sent_at, done_at, flags
+           FROM messages WHERE account = $1 AND id = $2",
+    all: "SELECT m.id, m.account, m.mode, m.api_key, m.campaign, m.recipient, m.country, m.originator, m.text,
+             m.reference, m.encoding, m.parts, m.part_price, m.carrier, m.optout_list, m.accepted_at, m.scheduled_for,
+             m.expires_at, m.status, m.parts, m.parts_accepted, m.parts_delivered, m.part_price, m.reserved,
+             m.captured, m.failure, m.carrier_code, m.sent_at, m.done_at, m.flags
+          FROM unnest($1::bigint[], $2::uuid[]) AS v (account, id)
+          JOIN messages m ON m.account = v.account AND m.id = v.id
+          ORDER BY m.id",
+};
+
+/// These messages as a whole; in any order, without those that do not exist.
+///
+/// # Errors
+/// As any read.
+pub async fn whole(
+    conn: &mut Conn,
+    keys: &[(AccountId, MessageId)],
+) -> Result<Vec<(Message, State)>> {
+    let rows = keys.iter().map(|(account, id)| [account.0.into(), id.0.into()]);
+    conn.bulk_query(&WHOLE, &rows.collect(), |r| Ok((row::message(r, 0)?, state(r, 18)?))).await
+}
+
 /// Reads the twelve columns of a state from column `at` on.
 fn state(r: &Row<'_>, at: usize) -> Result<State> {
     let flags = r.int(at + 11)?;

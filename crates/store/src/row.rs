@@ -4,7 +4,8 @@ use crate::db_postgres as postgres;
 use crate::db_sqlite as sqlite;
 use crate::error::{Error, Result};
 use heliograph_domain::account::Mode;
-use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, MessageId};
+use heliograph_domain::event::{Kind, Occurrence};
+use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, EndpointId, EventId, MessageId};
 use heliograph_domain::message::Message;
 use heliograph_domain::money::Amount;
 use heliograph_domain::originator::Originator;
@@ -104,5 +105,19 @@ pub(crate) fn message(r: &Row<'_>, at: usize) -> Result<Message> {
         accepted_at: r.time(at + 15)?,
         scheduled_for: r.opt_time(at + 16)?,
         expires_at: r.time(at + 17)?,
+    })
+}
+
+/// Reads the eight columns of an event from column `at` on.
+pub(crate) fn occurrence(r: &Row<'_>, at: usize) -> Result<Occurrence> {
+    Ok(Occurrence {
+        account: AccountId(r.int(at)?),
+        id: EventId(r.uuid(at + 1)?),
+        mode: Mode::from_code(r.small(at + 2)?).ok_or_else(|| Error::corrupt("unknown mode"))?,
+        kind: Kind::from_code(r.small(at + 3)?).ok_or_else(|| Error::corrupt("unknown kind"))?,
+        test: r.int(at + 4)? != 0,
+        subject: r.opt_uuid(at + 5)?,
+        at: r.time(at + 6)?,
+        endpoint: EndpointId(r.small(at + 7)?),
     })
 }

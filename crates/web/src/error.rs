@@ -159,6 +159,7 @@ impl From<Error> for Problem {
                 forbidden(("scope_missing", "The key may not do this"), e.to_string())
             }
             Error::NotFound => Self::not_found(),
+            Error::BadTarget(why) => Self::invalid(why, Vec::new()),
             Error::InsufficientBalance => {
                 let what = ("insufficient_balance", "The balance does not cover it");
                 Self::new(

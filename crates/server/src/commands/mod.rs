@@ -5,5 +5,6 @@ mod arguments;
 mod check;
 mod credit;
 mod key;
+mod webhook;
 
 pub(crate) use arguments::{Cli, Command, Role, ServeArgs, main};

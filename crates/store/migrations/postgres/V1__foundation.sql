@@ -155,30 +155,3 @@ CREATE TABLE idempotency (
   PRIMARY KEY (account, mode, route, key)
 );
 CREATE INDEX idempotency_age ON idempotency (created_at);
-
--- What a client is to be told, with the outcome of the first attempt.
-CREATE TABLE events (
-  account     bigint NOT NULL,
-  id          uuid    NOT NULL,
-  mode        smallint NOT NULL,
-  kind        smallint NOT NULL,
-  message     uuid,
-  at          bigint NOT NULL,
-  outcome     integer,
-  duration    integer,
-  answered_at bigint,
-  PRIMARY KEY (account, id)
-);
-
--- Webhook work, written in the transaction that causes the event, deleted when settled into events.
-CREATE TABLE deliveries (
-  endpoint    integer NOT NULL,
-  due_at      bigint NOT NULL,
-  event       uuid    NOT NULL,
-  account     bigint NOT NULL,
-  owner       integer,
-  lease_until bigint,
-  attempt     smallint NOT NULL,
-  PRIMARY KEY (endpoint, due_at, event)
-) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
-  autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);

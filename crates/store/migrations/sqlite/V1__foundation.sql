@@ -154,29 +154,3 @@ CREATE TABLE idempotency (
   PRIMARY KEY (account, mode, route, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_age ON idempotency (created_at);
-
--- What a client is to be told, with the outcome of the first attempt.
-CREATE TABLE events (
-  account     INTEGER NOT NULL,
-  id          BLOB    NOT NULL,
-  mode        INTEGER NOT NULL,
-  kind        INTEGER NOT NULL,
-  message     BLOB,
-  at          INTEGER NOT NULL,
-  outcome     INTEGER,
-  duration    INTEGER,
-  answered_at INTEGER,
-  PRIMARY KEY (account, id)
-) STRICT, WITHOUT ROWID;
-
--- Webhook work, written in the transaction that causes the event, deleted when settled into events.
-CREATE TABLE deliveries (
-  endpoint    INTEGER NOT NULL,
-  due_at      INTEGER NOT NULL,
-  event       BLOB    NOT NULL,
-  account     INTEGER NOT NULL,
-  owner       INTEGER,
-  lease_until INTEGER,
-  attempt     INTEGER NOT NULL,
-  PRIMARY KEY (endpoint, due_at, event)
-) STRICT, WITHOUT ROWID;

@@ -1,0 +1,284 @@
+//! `heliograph webhook`.
+
+use crate::commands::arguments::Desk;
+use crate::{greeting, output};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use heliograph_domain::account::Mode;
+use heliograph_domain::event::Kind;
+use heliograph_domain::id::{AccountId, EndpointId, EventId};
+use heliograph_domain::time::Timestamp;
+use heliograph_domain::webhook::{Endpoint, Kinds, SECRET_BYTES, Secret};
+use heliograph_service::context::Context;
+use heliograph_service::webhooks::{self, Again, Wish};
+use heliograph_service::{accounts, error};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long a test may take before its sender gives up: longer than an endpoint may take to answer.
+const TEST: Duration = Duration::from_secs(40);
+/// How often the outcome of a test is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What can be done with webhook endpoints.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Webhook {
+    /// Register an endpoint; prints its number and its secret as JSON
+    Add {
+        /// Whose: the account's email address
+        #[arg(long, value_name = "EMAIL")]
+        account: String,
+        /// Where the POSTs go
+        #[arg(long)]
+        url: String,
+        /// What it is told, with commas between; everything when nothing is said
+        #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind)]
+        events: Vec<Kind>,
+        /// Told of real messages
+        #[arg(long, conflicts_with = "test")]
+        live: bool,
+        /// Told of test messages (what happens when nothing is said)
+        #[arg(long)]
+        test: bool,
+    },
+    /// List an account's endpoints, and how each is doing
+    List {
+        /// Whose: the account's email address
+        #[arg(long, value_name = "EMAIL")]
+        account: String,
+    },
+    /// Have a signed sample sent by the running service, and say what came back
+    Test {
+        /// The endpoint's number, as 'webhook list' shows it
+        endpoint: i32,
+        /// Of what kind the sample is
+        #[arg(long, value_parser = kind, default_value = "message.delivered")]
+        event: Kind,
+    },
+    /// Show the last attempts at an endpoint that went wrong, and what succeeded after them
+    Attempts {
+        /// The endpoint's number
+        endpoint: i32,
+        /// How many
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=1000))]
+        limit: i64,
+    },
+    /// Tell an endpoint things again
+    Replay(Replay),
+    /// Give an endpoint a new secret and print it as JSON; the old one signs too for 24 hours
+    Rotate {
+        /// The endpoint's number
+        endpoint: i32,
+    },
+    /// Switch an endpoint on again; what it missed can be replayed
+    On {
+        /// The endpoint's number
+        endpoint: i32,
+    },
+    /// Switch an endpoint off: it is told nothing, but what happens is kept
+    Off {
+        /// The endpoint's number
+        endpoint: i32,
+    },
+    /// Remove an endpoint
+    Remove {
+        /// The endpoint's number
+        endpoint: i32,
+    },
+}
+
+/// What is told again, and to whom.
+#[derive(Args, Debug)]
+pub(crate) struct Replay {
+    /// The endpoint's number
+    endpoint: i32,
+    /// This event, by its webhook-id; again for more
+    #[arg(long, value_name = "ID", conflicts_with_all = ["failed", "from", "to"])]
+    event: Vec<EventId>,
+    /// Only what the endpoint never took
+    #[arg(long)]
+    failed: bool,
+    /// What happened from this instant on, like 2026-11-20T09:00:00Z; without it, everything that is kept
+    #[arg(long, value_name = "TIME")]
+    from: Option<Timestamp>,
+    /// What happened before this instant; without it, until now
+    #[arg(long, value_name = "TIME")]
+    to: Option<Timestamp>,
+}
+
+/// Reads the name of a kind of events.
+pub(crate) fn kind(text: &str) -> Result<Kind, String> {
+    let names: Vec<&str> = Kind::CHOICES.into_iter().map(Kind::name).collect();
+    Kind::from_name(text).ok_or_else(|| format!("there are {}", names.join(", ")))
+}
+
+/// A fresh secret.
+pub(crate) fn secret() -> anyhow::Result<Secret> {
+    let random = greeting::random()?;
+    let bytes = random.first_chunk::<SECRET_BYTES>().context("too little randomness")?;
+    Ok(Secret::from_random(bytes))
+}
+
+/// The account of an email address.
+pub(crate) async fn owner(cx: &Context, email: &str) -> anyhow::Result<AccountId> {
+    let found = accounts::by_email(cx, &email.trim().to_lowercase()).await;
+    let found =
+        found.with_context(|| format!("no account for {email}: see 'heliograph account list'"))?;
+    Ok(found.id)
+}
+
+pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> {
+    let cx = &desk.context;
+    match what {
+        Webhook::Add { account, url, events, live, test: _ } => {
+            let account = owner(cx, &account).await?;
+            let mode = if live { Mode::Live } else { Mode::Test };
+            let kinds = if events.is_empty() { Kinds::ALL } else { events.into_iter().collect() };
+            let wish = Wish { account, mode, url, kinds, listening_until: None };
+            let made = webhooks::add(cx, wish, secret()?).await.context("--url")?;
+            let (id, secret) = (made.id.0, made.secret.reveal());
+            output::result(&json!({ "id": id, "secret": secret }).to_string());
+        }
+        Webhook::List { account } => {
+            for endpoint in webhooks::list(cx, owner(cx, &account).await?).await? {
+                let waiting = webhooks::waiting(cx, endpoint.id).await?;
+                output::result(&listed(&endpoint, waiting, desk.json));
+            }
+        }
+        Webhook::Test { endpoint, event } => return test(desk, endpoint, event).await,
+        Webhook::Attempts { endpoint, limit } => attempts(desk, endpoint, limit).await?,
+        Webhook::Replay(what) => replay(desk, what).await?,
+        Webhook::Rotate { endpoint } => {
+            let secret = secret()?;
+            let until = webhooks::rotate(cx, EndpointId(endpoint), &secret).await;
+            let until = found(until, endpoint)?.to_string();
+            let (id, secret) = (endpoint, secret.reveal());
+            let told = json!({ "id": id, "secret": secret, "oldSecretUntil": until });
+            output::result(&told.to_string());
+        }
+        Webhook::On { endpoint } => {
+            found(webhooks::switch_on(cx, EndpointId(endpoint)).await, endpoint)?;
+            output::talk(&format!(
+                "endpoint {endpoint} is on; 'webhook replay {endpoint} --failed' tells it what it missed"
+            ));
+        }
+        Webhook::Off { endpoint } => {
+            let done = webhooks::switch_off(cx, EndpointId(endpoint)).await;
+            done.with_context(|| format!("there is no endpoint {endpoint} that is on"))?;
+            output::talk(&format!("endpoint {endpoint} is off"));
+        }
+        Webhook::Remove { endpoint } => {
+            found(webhooks::remove(cx, EndpointId(endpoint)).await, endpoint)?;
+            output::talk(&format!("endpoint {endpoint} is removed"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn found<T>(done: error::Result<T>, endpoint: i32) -> anyhow::Result<T> {
+    done.with_context(|| {
+        format!("there is no endpoint {endpoint}: see 'heliograph webhook list --account EMAIL'")
+    })
+}
+
+fn listed(e: &Endpoint, waiting: i64, as_json: bool) -> String {
+    let text = |t: Option<Timestamp>| t.map(|t| t.to_string());
+    let (failing, off) = (text(e.failing_since), text(e.off.map(|(since, _)| since)));
+    let reason = e.off.map(|(_, reason)| reason.detail());
+    if as_json {
+        return json!({ "id": e.id.0, "mode": e.mode.name(), "url": e.url, "events": e.kinds.names(),
+            "createdAt": e.created_at.to_string(), "failingSince": failing, "offSince": off,
+            "offReason": reason, "waiting": waiting })
+        .to_string();
+    }
+    let state = match (reason, failing) {
+        (Some(reason), _) => format!("off since {}: {reason}", off.unwrap_or_default()),
+        (None, Some(since)) => format!("failing since {since}"),
+        (None, None) => "on".to_owned(),
+    };
+    let events = e.kinds.names().join(",");
+    format!("{}\t{}\t{}\t{events}\t{state}\t{waiting} waiting", e.id, e.mode, e.url)
+}
+
+async fn test(desk: &Desk, number: i32, event: Kind) -> anyhow::Result<ExitCode> {
+    let (cx, id) = (&desk.context, EndpointId(number));
+    let endpoint = found(webhooks::get(cx, id).await, number)?;
+    let event = found(webhooks::test(cx, id, event).await, number)?;
+    let asked = tokio::time::Instant::now();
+    loop {
+        let outcome = webhooks::outcome(cx, endpoint.account, event).await?;
+        if let Some(first) = outcome.first {
+            let failed = outcome.attempts.first();
+            let detail = failed.and_then(|a| a.detail.as_deref());
+            let body = failed.and_then(|a| a.body.as_deref());
+            let fine = (200..300).contains(&first.outcome);
+            let status = Some(first.outcome).filter(|s| *s > 0);
+            output::result(&if desk.json {
+                json!({ "event": event.to_string(), "success": fine, "status": status,
+                    "milliseconds": first.duration, "detail": detail, "body": body })
+                .to_string()
+            } else {
+                let words =
+                    detail.map_or_else(|| format!("it answered {}", first.outcome), str::to_owned);
+                let said = body.map_or(String::new(), |b| format!("\n{b}"));
+                format!("{words}, after {} ms{said}", first.duration)
+            });
+            return Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        if asked.elapsed() > TEST {
+            bail!(
+                "nobody sent it within {} s: is the service running ('heliograph serve')?",
+                TEST.as_secs()
+            );
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn attempts(desk: &Desk, number: i32, limit: i64) -> anyhow::Result<()> {
+    let (cx, id) = (&desk.context, EndpointId(number));
+    found(webhooks::get(cx, id).await, number)?;
+    for a in webhooks::attempts(cx, id, limit).await? {
+        let (event, at) = (a.event.to_string(), a.at.to_string());
+        let status = Some(a.outcome).filter(|s| *s > 0);
+        output::result(&if desk.json {
+            json!({ "event": event, "at": at, "status": status, "milliseconds": a.duration,
+                "detail": a.detail, "body": a.body })
+            .to_string()
+        } else {
+            let words = a.detail.unwrap_or_else(|| format!("it answered {}", a.outcome));
+            // What an endpoint says must not speak to the terminal.
+            let body = a.body.map_or(Value::Null, Value::String);
+            let body = if body.is_null() { String::new() } else { format!("\t{body}") };
+            format!("{at}\t{event}\t{words}\t{} ms{body}", a.duration)
+        });
+    }
+    Ok(())
+}
+
+async fn replay(desk: &Desk, what: Replay) -> anyhow::Result<()> {
+    let (cx, id) = (&desk.context, EndpointId(what.endpoint));
+    let (from, to) = (what.from.unwrap_or(Timestamp(0)), what.to.unwrap_or(cx.db.now()));
+    if from >= to {
+        bail!("--from must be before --to: nothing happened between {from} and {to}");
+    }
+    let again = match what {
+        Replay { event, .. } if !event.is_empty() => Again::These(event),
+        Replay { failed: true, .. } => Again::Failed(from, to),
+        Replay { from: None, to: None, .. } => {
+            bail!("say what: --failed, --event ID, or a time with --from and --to")
+        }
+        _ => Again::All(from, to),
+    };
+    let lined_up = webhooks::replay(cx, id, again).await;
+    if let Err(error::Error::NotFound) = lined_up {
+        bail!("there is no such endpoint, or no such event of its account and mode");
+    }
+    let lined_up = lined_up?;
+    output::result(&match desk.json {
+        true => json!({ "events": lined_up }).to_string(),
+        false => format!("{lined_up} events will be told again"),
+    });
+    Ok(())
+}
