@@ -238,6 +238,19 @@ class Rig:
     def smsc(self):
         return json.loads(http(f"http://127.0.0.1:{self.control}/stats"))
 
+    def start_sink(self, *flags):
+        """Starts `bench sink`."""
+        [port] = free_ports(1)
+        self.sink_base = f"http://127.0.0.1:{port}"
+        self.start("sink", self.folder / "bench", "sink", "--port", port, *flags)
+        wait_for("the sink", lambda: self.alive() and http(f"{self.sink_base}/stats"), 20)
+
+    def sink(self, path=None):
+        """What came to the sink: by path, or to one of them."""
+        seen = json.loads(http(f"{self.sink_base}/stats"))
+        nothing = {"posts": 0, "unique": 0, "last_s": 0}
+        return seen if path is None else seen.get(path, nothing)
+
     def start_echo(self):
         [port] = free_ports(1)
         self.start("echo", self.folder / "bench", "echo", "--port", port)
@@ -302,6 +315,7 @@ class Rig:
             f'port = {smpp_port}\nsystem_id = "bench"\npassword = "bench"\nwindow = {window}\n'
             '[[routes]]\nprefix = ""\ncarriers = ["bench"]\n'
             f'[rates]\ndefault = "{PRICE:.4f}"\n'
+            '[webhooks]\nallow_private = ["127.0.0.1/32"]\n'
             f'[telemetry]\nlog = "{self.args.log}"\n'
         )
         self.product("account", "create", "--email", EMAIL)

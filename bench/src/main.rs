@@ -6,6 +6,7 @@ mod output;
 mod pacer;
 mod pdu;
 mod session;
+mod sink;
 mod smsc;
 mod template;
 
@@ -31,6 +32,8 @@ enum Part {
     Echo(echo::Options),
     /// A lean SMSC that answers, sends receipts, and counts
     Smsc(smsc::Options),
+    /// A lean webhook sink that answers well or badly, and counts
+    Sink(sink::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -38,5 +41,6 @@ fn main() -> anyhow::Result<()> {
         Part::Load(options) => load::main(options),
         Part::Echo(options) => echo::main(&options),
         Part::Smsc(options) => smsc::main(options),
+        Part::Sink(options) => sink::main(options),
     }
 }

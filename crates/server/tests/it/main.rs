@@ -34,8 +34,12 @@ mod server;
 #[cfg(test)]
 mod shutdown;
 #[cfg(test)]
+mod sink;
+#[cfg(test)]
 mod smsc;
 #[cfg(test)]
 mod start;
+#[cfg(test)]
+mod webhooks;
 #[cfg(test)]
 mod wrong_input;

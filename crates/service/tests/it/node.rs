@@ -12,11 +12,13 @@ use heliograph_domain::phone::Recipient;
 use heliograph_domain::rate::Rates;
 use heliograph_domain::receipt::{Receipt, Verdict};
 use heliograph_domain::submission::Outcome;
+use heliograph_domain::target::{Reach, Resolved, Resolver};
 use heliograph_service::api_keys::{self, Keyring};
 use heliograph_service::caller::Caller;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::dispatch::{Desk, Desks, judge};
 use heliograph_service::error::{Error, Result};
+use heliograph_service::events::Couriers;
 use heliograph_service::messages::{self, DEFAULT_VALIDITY, Once, Send, Sent};
 use heliograph_service::transaction::Road;
 use heliograph_service::writer::{self, Claim, Command, Handed, Progress, Settlement, Writer};
@@ -24,6 +26,7 @@ use heliograph_service::{accounts, check, nodes};
 use heliograph_store::Db;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
@@ -31,11 +34,28 @@ pub(crate) const ANN: Recipient = Recipient(447_700_900_123);
 /// What a part costs.
 pub(crate) const PRICE: i64 = 100;
 
+/// Knows `example.com`, which is public, and `inside.example.com`, which is not.
+struct Names;
+
+impl Resolver for Names {
+    fn resolve(&self, host: String) -> Resolved {
+        Box::pin(async move {
+            match host.as_str() {
+                "example.com" => Ok(vec![[93, 184, 216, 34].into()]),
+                "inside.example.com" => Ok(vec![[10, 0, 0, 1].into()]),
+                "both.example.com" => Ok(vec![[93, 184, 216, 34].into(), [127, 0, 0, 1].into()]),
+                _ => Err(std::io::ErrorKind::NotFound.into()),
+            }
+        })
+    }
+}
+
 pub(crate) struct Node {
     pub(crate) cx: Context,
     pub(crate) carrier: CarrierId,
     pub(crate) desks: Desks,
     pub(crate) desk: Arc<Desk>,
+    pub(crate) couriers: Couriers,
     arrivals: RefCell<mpsc::Receiver<Vec<Handed>>>,
 }
 
@@ -54,14 +74,18 @@ impl Node {
             routes: Routes::new(vec![Route { prefix: String::new(), carriers }]),
             rates: Rates::new(Amount(PRICE), Vec::new()),
             simulated,
+            reach: Reach::default(),
+            webhook_timeout: Duration::from_secs(15),
+            webhook_retention: Duration::from_secs(30 * 86_400),
         };
         let (_, settings) = watch::channel(Arc::new(settings));
         let (clock, ids) = (db.clock.clone(), db.ids.clone());
-        let cx = Context { db: own, clock, ids, node, settings };
+        let cx = Context { db: own, clock, ids, resolver: Arc::new(Names), node, settings };
         let desks = Desks::default();
         let (desk, arrivals) = Desk::new(room);
         desks.set(carrier, desk.clone());
-        Self { cx, carrier, desks, desk, arrivals: RefCell::new(arrivals) }
+        let couriers = Couriers::default();
+        Self { cx, carrier, desks, desk, couriers, arrivals: RefCell::new(arrivals) }
     }
 
     /// The carrier is there, and nothing older waits.
@@ -73,7 +97,7 @@ impl Node {
     /// Runs the writer while `work` goes on. What is sent before the first wait is one batch.
     pub(crate) async fn writing<T>(&self, work: impl AsyncFnOnce(Writer) -> T) -> T {
         let (writer, inbox) = writer::channel();
-        let road = Road::new(self.cx.clone(), self.desks.clone());
+        let road = Road::new(self.cx.clone(), self.desks.clone(), self.couriers.clone());
         let run = writer::run(self.cx.clone(), inbox, road);
         tokio::join!(Box::pin(work(writer)), Box::pin(run)).0
     }
