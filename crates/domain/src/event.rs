@@ -1,7 +1,9 @@
 //! Events: what a client is told by webhook, and the JSON in which it is told.
 
 use crate::account::Mode;
-use crate::id::{AccountId, CarrierId, EndpointId, EventId, MessageId};
+use crate::id::{AccountId, CarrierId, EndpointId, EventId, InboundId, MessageId};
+use crate::inbound::Keyword;
+use crate::inbound_message::InboundMessage;
 use crate::message::{self, Failure, FailureCode, Message, State, Status};
 use crate::money::Amount;
 use crate::originator::Originator;
@@ -57,6 +59,9 @@ impl Kind {
     }
 }
 
+/// The most bytes of a text in an event's JSON: a body stays below 20 kB.
+const MOST_TEXT: usize = 18_000;
+
 /// The type of an event that is only a test.
 pub const TEST: &str = "webhook.test";
 
@@ -101,6 +106,8 @@ pub struct Event {
 pub enum Content {
     /// A message reached its final status.
     Message(Box<Ended>),
+    /// A person wrote.
+    Received(Box<InboundMessage>),
     /// Nothing: a sample of this kind, to try an endpoint out.
     Test(Kind),
 }
@@ -135,6 +142,9 @@ impl Event {
                 let kind = Ended::kind(ended.state.status).unwrap_or(Kind::MessageFailed);
                 json(kind.name(), self.at, &MessageData::of(ended))
             }
+            Content::Received(inbound) => {
+                json(Kind::MessageReceived.name(), self.at, &InboundData::of(inbound))
+            }
             Content::Test(kind) => self.sample(*kind),
         }
     }
@@ -148,15 +158,42 @@ impl Event {
                 let data = &MessageData::of(&ended);
                 json(TEST, self.at, &Body { kind: kind_, timestamp, data })
             }
-            Kind::MessageReceived => json(TEST, self.at, &()),
+            Kind::MessageReceived => {
+                let inbound = InboundMessage::sample(self.mode, self.at);
+                let data = &InboundData::of(&inbound);
+                json(TEST, self.at, &Body { kind: kind_, timestamp, data })
+            }
         }
     }
+}
+
+impl InboundMessage {
+    fn sample(mode: Mode, at: Timestamp) -> Self {
+        Self {
+            id: InboundId(sample_id(at)),
+            account: AccountId(0),
+            mode,
+            carrier: CarrierId(0),
+            from: "447700900123".to_owned(),
+            to: "447700900000".to_owned(),
+            text: "Yes, please".to_owned(),
+            received_at: at,
+            in_reply_to: Some(MessageId(sample_id(at))),
+            keyword: None,
+            complete: true,
+        }
+    }
+}
+
+/// The id of something that never was.
+fn sample_id(at: Timestamp) -> Uuid {
+    Uuid::from_u128(at.millis().unsigned_abs().into())
 }
 
 impl Ended {
     fn sample(kind: Kind, mode: Mode, at: Timestamp) -> Self {
         let message = Message {
-            id: MessageId(Uuid::from_u128(at.millis().unsigned_abs().into())),
+            id: MessageId(sample_id(at)),
             account: AccountId(0),
             mode,
             api_key: None,
@@ -277,6 +314,92 @@ impl<'a> MessageData<'a> {
             created_at: m.accepted_at,
             sent_at: s.sent_at,
             done_at: s.done_at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InboundData<'a> {
+    #[serde(serialize_with = "shown")]
+    id: InboundId,
+    from: &'a str,
+    to: &'a str,
+    text: &'a str,
+    #[serde(serialize_with = "shown")]
+    received_at: Timestamp,
+    #[serde(serialize_with = "shown_if")]
+    in_reply_to: Option<MessageId>,
+    keyword: Option<&'static str>,
+    mode: &'static str,
+    complete: bool,
+    text_truncated: bool,
+}
+
+impl<'a> InboundData<'a> {
+    fn of(m: &'a InboundMessage) -> Self {
+        let text = cut(&m.text);
+        Self {
+            id: m.id,
+            from: &m.from,
+            to: &m.to,
+            received_at: m.received_at,
+            in_reply_to: m.in_reply_to,
+            keyword: m.keyword.map(Keyword::name),
+            mode: m.mode.name(),
+            complete: m.complete,
+            text_truncated: text.len() < m.text.len(),
+            text,
+        }
+    }
+}
+
+/// The beginning of a text that is at most [`MOST_TEXT`] bytes long in JSON, where control characters take six.
+fn cut(text: &str) -> &str {
+    let mut room = MOST_TEXT;
+    for (at, c) in text.char_indices() {
+        let size = if c.is_control() { 6 } else { c.len_utf8().max(2) };
+        let Some(left) = room.checked_sub(size) else { return text.get(..at).unwrap_or(text) };
+        room = left;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(content: Content) -> Event {
+        Event {
+            id: EventId(Uuid::nil()),
+            account: AccountId(1),
+            mode: Mode::Test,
+            at: Timestamp(0),
+            content,
+        }
+    }
+
+    #[test]
+    fn a_sample_is_a_whole_event_of_its_kind() {
+        for kind in Kind::CHOICES {
+            let body: serde_json::Value =
+                serde_json::from_slice(&event(Content::Test(kind)).render()).unwrap();
+            assert_eq!((&body["type"], &body["data"]["type"]), (&TEST.into(), &kind.name().into()));
+            assert_eq!(body["data"]["data"]["mode"], "test");
+        }
+    }
+
+    #[test]
+    fn a_body_stays_below_20_kb() {
+        for text in
+            ["x", "\u{1}", "\"", "\u{7f}", "é", "日", "🚀", "\u{85}"].map(|t| t.repeat(50_000))
+        {
+            let mut inbound = InboundMessage::sample(Mode::Live, Timestamp(0));
+            inbound.text = text;
+            let body = event(Content::Received(Box::new(inbound))).render();
+            assert!((3_000..20_000).contains(&body.len()), "{}", body.len());
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["data"]["textTruncated"], true);
         }
     }
 }

@@ -11,6 +11,8 @@ use heliograph_domain::submission::{Outcome, Submission};
 use heliograph_domain::text;
 use heliograph_service::context::Context;
 use heliograph_service::dispatch::{Desk, Desks, judge};
+use heliograph_service::messages;
+use heliograph_service::replies::{self, Confirmation, Heard};
 use heliograph_service::writer::{Claim, Command, Handed, Progress, Writer};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -73,6 +75,7 @@ enum Next {
 enum Step {
     Landed(Landing),
     Rested(Flight),
+    Confirmed,
 }
 
 impl Dispatcher {
@@ -184,6 +187,7 @@ impl Dispatcher {
                 originator: message.originator.clone(),
                 recipient: message.recipient,
                 segment,
+                label: replies::label(message.account, message.mode),
                 validity,
                 not_after: held.handed.since + STOP_AFTER,
             };
@@ -206,6 +210,7 @@ impl Dispatcher {
     async fn on_events(&mut self, events: Vec<Event>) {
         let mut flight =
             Flight { news: Progress::default(), held: Vec::new(), handles: Vec::new() };
+        let mut receipts = 0;
         for event in events {
             match event {
                 Event::Bound => {
@@ -220,12 +225,19 @@ impl Dispatcher {
                 Event::Receipt { handle, receipt } => {
                     flight.handles.push(handle);
                     flight.news.receipts.push((self.carrier, receipt));
+                    receipts += 1;
+                }
+                Event::Message { handle, incoming } => {
+                    flight.handles.push(handle);
+                    flight.news.heard.push(Heard::Incoming(self.carrier, incoming));
                 }
             }
         }
         let settled = flight.news.settlements.len() as u64;
         metrics::counter!("heliograph_settled_total").increment(settled);
-        metrics::counter!("heliograph_receipts_total").increment(flight.handles.len() as u64);
+        let heard = flight.news.heard.len() as u64;
+        metrics::counter!("heliograph_receipts_total").increment(receipts);
+        metrics::counter!("heliograph_inbound_total").increment(heard);
         self.launch(flight).await;
     }
 
@@ -247,7 +259,7 @@ impl Dispatcher {
     }
 
     async fn launch(&mut self, mut flight: Flight) {
-        if flight.news.settlements.is_empty() && flight.news.receipts.is_empty() {
+        if flight.is_empty() {
             return;
         }
         let answer = flight.send(&self.writer).await;
@@ -257,12 +269,29 @@ impl Dispatcher {
     async fn on_step(&mut self, step: Step) {
         match step {
             Step::Rested(flight) => self.launch(flight).await,
-            Step::Landed(Landing::Done(acks)) => self.acknowledge(acks).await,
+            Step::Landed(Landing::Done(acks, confirmations)) => {
+                self.confirm(confirmations);
+                self.acknowledge(acks).await;
+            }
+            Step::Confirmed => {}
             Step::Landed(Landing::Again(acks, flight)) => {
                 self.flights.push(Box::pin(async move { Step::Rested(flight.pause().await) }));
                 self.acknowledge(acks).await;
             }
             Step::Landed(Landing::Closed) => {}
+        }
+    }
+
+    /// Sends people the answers to their one word.
+    fn confirm(&mut self, all: Vec<Confirmation>) {
+        for confirmation in all {
+            let (context, writer) = (self.context.clone(), self.writer.clone());
+            self.flights.push(Box::pin(async move {
+                if let Err(error) = messages::confirm(&context, &writer, confirmation).await {
+                    tracing::warn!(%error, "a confirmation could not be sent");
+                }
+                Step::Confirmed
+            }));
         }
     }
 

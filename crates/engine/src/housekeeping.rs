@@ -38,6 +38,7 @@ async fn turn(context: &Context, writer: &Writer, n: u64) -> heliograph_service:
     if n.is_multiple_of(MINUTE) {
         janitor::match_early_receipts(context, writer).await?;
         janitor::expire(context, writer).await?;
+        janitor::finish_inbound(context, writer).await?;
     }
     if n.is_multiple_of(SWEEP) {
         janitor::time_out_receipts(context, writer).await?;

@@ -14,7 +14,7 @@ use heliograph_domain::carrier::{Route, Routes, SIMULATED};
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::target::Reach;
 use heliograph_engine::Served;
-use heliograph_service::context::{Context, Settings};
+use heliograph_service::context::{Context, Replies, Settings};
 use heliograph_service::{accounts, dispatch, nodes};
 use heliograph_store::Db;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -112,6 +112,11 @@ fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> Served {
     serve(number, options)
 }
 
+/// A text, if there is one.
+fn said(text: &str) -> Option<String> {
+    Some(text.to_owned()).filter(|t| !t.trim().is_empty())
+}
+
 /// The operator's settings, and the numbers of the configured carriers.
 pub(crate) async fn settings(
     db: &Db,
@@ -140,6 +145,11 @@ pub(crate) async fn settings(
         routes: Routes::new(routes),
         rates,
         simulated,
+        replies: Replies {
+            stop: said(&config.optouts.stop_reply),
+            start: said(&config.optouts.start_reply),
+            help: said(&config.optouts.help_reply),
+        },
         reach: Reach::with(config.webhooks.allow_private.clone()),
         webhook_timeout: Duration::from_secs(config.webhooks.timeout_seconds),
         webhook_retention: Duration::from_secs(config.webhooks.retention_days * 86_400),

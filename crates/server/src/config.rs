@@ -22,6 +22,8 @@ pub(crate) struct Config {
     pub(crate) accounts: Accounts,
     pub(crate) carriers: Vec<CarrierConfig>,
     pub(crate) routes: Vec<RouteConfig>,
+    pub(crate) numbers: Vec<NumberConfig>,
+    pub(crate) optouts: Optouts,
     pub(crate) rates: RatesConfig,
     pub(crate) webhooks: Webhooks,
     pub(crate) telemetry: Telemetry,
@@ -120,6 +122,22 @@ pub(crate) struct RatesConfig {
 
 fn amount<'de, D: Deserializer<'de>>(d: D) -> Result<Amount, D::Error> {
     String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NumberConfig {
+    pub(crate) number: String,
+    pub(crate) account: String,
+}
+
+/// What people are answered; nothing when it is empty.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Optouts {
+    pub(crate) stop_reply: String,
+    pub(crate) start_reply: String,
+    pub(crate) help_reply: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -236,6 +254,15 @@ impl Config {
                 bail!("routes: prefix '{}' names no carrier", r.prefix);
             }
         }
+        for n in &self.numbers {
+            let digits = n.number.bytes().all(|b| b.is_ascii_digit());
+            if !digits || !(3..=15).contains(&n.number.len()) {
+                bail!("numbers: '{}' must be 3 to 15 digits, without a plus", n.number);
+            }
+            if self.numbers.iter().filter(|m| m.number == n.number).count() > 1 {
+                bail!("numbers: '{}' stands there twice", n.number);
+            }
+        }
         if !(1..=30).contains(&self.webhooks.timeout_seconds) {
             bail!("webhooks.timeout_seconds must be from 1 to 30");
         }
@@ -275,6 +302,9 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("accounts", "currency", Kind::Text),
     ("rates", "default", Kind::Text),
     ("rates", "file", Kind::Text),
+    ("optouts", "stop_reply", Kind::Text),
+    ("optouts", "start_reply", Kind::Text),
+    ("optouts", "help_reply", Kind::Text),
     ("webhooks", "timeout_seconds", Kind::Number),
     ("webhooks", "allow_private", Kind::List),
     ("webhooks", "retention_days", Kind::Number),
@@ -284,6 +314,7 @@ const KEYS: &[(&str, &str, Kind)] = &[
 const CARRIER_KEYS: &[&str] =
     &["name", "kind", "host", "port", "system_id", "password", "system_type", "window", "rate"];
 const ROUTE_KEYS: &[&str] = &["prefix", "carriers"];
+const NUMBER_KEYS: &[&str] = &["number", "account"];
 
 /// Reads `file` (or `heliograph.toml`, if it is there) and the environment.
 pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Config> {
@@ -319,12 +350,13 @@ fn parse(text: &str, variables: impl Iterator<Item = (String, String)>) -> anyho
 fn check_names(table: &Table) -> anyhow::Result<()> {
     let mut sections: Vec<&str> = KEYS.iter().map(|(s, ..)| *s).collect();
     sections.dedup();
-    sections.extend(["carriers", "routes"]);
+    sections.extend(["carriers", "routes", "numbers"]);
     for (section, value) in table {
         known(section, &sections, "section")?;
         let keys: Vec<&str> = match section.as_str() {
             "carriers" => CARRIER_KEYS.to_vec(),
             "routes" => ROUTE_KEYS.to_vec(),
+            "numbers" => NUMBER_KEYS.to_vec(),
             s => KEYS.iter().filter(|(section, ..)| *section == s).map(|(_, k, _)| *k).collect(),
         };
         let tables: Vec<&Value> = value.as_array().map_or(vec![value], |a| a.iter().collect());
@@ -397,7 +429,7 @@ mod tests {
                 "{section}.{key} is not in config.default.toml"
             );
         }
-        for key in CARRIER_KEYS.iter().chain(ROUTE_KEYS) {
+        for key in CARRIER_KEYS.iter().chain(ROUTE_KEYS).chain(NUMBER_KEYS) {
             assert!(text.contains(&format!("# {key} = ")), "{key} is not in config.default.toml");
         }
     }

@@ -10,6 +10,7 @@ use heliograph_engine::Engine;
 use heliograph_service::api_keys::Keyring;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::dispatch::Desks;
+use heliograph_service::error::Error;
 use heliograph_service::events::Couriers;
 use heliograph_service::transaction::Road;
 use heliograph_service::{nodes, writer};
@@ -67,6 +68,7 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let (_settings, settings) = watch::channel(Arc::new(settings));
     let context = context(db, node, settings);
     carriers::complain(&context, &config, roles).await?;
+    assign_numbers(&context, &config).await?;
     let (desks, couriers) = (Desks::default(), Couriers::default());
     let (to_writer, inbox) = writer::channel();
     let road = Road::new(context.clone(), desks.clone(), couriers.clone());
@@ -89,6 +91,19 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     }
     drop((to_writer, context));
     running.until_stopped().await
+}
+
+/// Gives the configured numbers to their accounts.
+async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()> {
+    let numbers =
+        config.numbers.iter().map(|n| (n.number.clone(), n.account.trim().to_lowercase()));
+    let numbers: Vec<_> = numbers.collect();
+    match nodes::assign_numbers(context, &numbers).await {
+        Err(Error::Conflict(email)) => {
+            bail!("numbers: there is no account for {email}: see 'heliograph account list'")
+        }
+        other => Ok(other?),
+    }
 }
 
 async fn listen(context: &Context, config: &Config) -> anyhow::Result<TcpListener> {

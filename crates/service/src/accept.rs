@@ -6,6 +6,7 @@
 
 use crate::context::Context;
 use crate::dispatch::Desks;
+use crate::optouts;
 use crate::progress::Moves;
 use crate::writer::{Accept, Accepted, Handed};
 use heliograph_domain::account::{Scope, Scopes};
@@ -74,6 +75,24 @@ async fn by_idempotency_key(
         };
     }
     Ok(())
+}
+
+/// Refuses what is for people who are on the list that it enforces.
+///
+/// # Errors
+/// As any read.
+pub async fn hold_back(tx: &mut Conn, accepts: &[Accept], verdicts: &mut Verdicts) -> Result<()> {
+    let open = accepts.iter().zip(verdicts.iter()).filter(|(_, v)| **v == Accepted::Done);
+    let held = optouts::held_back(tx, open.map(|(a, _)| &*a.message)).await?;
+    if held.is_empty() {
+        return Ok(());
+    }
+    for (a, v) in accepts.iter().zip(verdicts.iter_mut()) {
+        if held.contains(&a.message.id.0) {
+            *v = Accepted::OptedOut;
+        }
+    }
+    undo(tx, accepts, verdicts, (&held, Accepted::OptedOut)).await
 }
 
 /// What [`close`] leaves to be told once the transaction is durable.
@@ -186,7 +205,7 @@ async fn settle(
             refused.insert(a.message.id.0);
         }
     }
-    undo(tx, accepts, verdicts, &refused).await
+    undo(tx, accepts, verdicts, (&refused, Accepted::InsufficientBalance)).await
 }
 
 /// Frees the idempotency keys of refused messages, and refuses their twins in the same batch.
@@ -194,15 +213,15 @@ async fn undo(
     tx: &mut Conn,
     accepts: &[Accept],
     verdicts: &mut Verdicts,
-    refused: &HashSet<Uuid>,
+    (refused, why): (&HashSet<Uuid>, Accepted),
 ) -> Result<()> {
     let mut keys = Vec::new();
     for (a, v) in accepts.iter().zip(verdicts.iter_mut()) {
         match v {
-            Accepted::Replayed(made) if refused.contains(&made.0) => {
-                *v = Accepted::InsufficientBalance
+            Accepted::Replayed(made) if refused.contains(&made.0) => *v = why,
+            _ if refused.contains(&a.message.id.0) => {
+                keys.extend(a.idempotency.as_ref().map(|(k, _)| k));
             }
-            Accepted::InsufficientBalance => keys.extend(a.idempotency.as_ref().map(|(k, _)| k)),
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::optouts;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_store::accounts::{self, Account};
@@ -21,7 +22,8 @@ pub async fn create(
     let mut tx = cx.db.write().await?;
     let owner = (UserId(user), email);
     let made = accounts::create(&mut tx, owner, currency, operator, now).await?;
-    if made.is_some() {
+    if let Some(account) = made {
+        optouts::begin(cx, &mut tx, account).await?;
         tx.commit().await?;
     }
     Ok(made)

@@ -47,7 +47,8 @@ impl Keyring {
         let mut conn = cx.db.read().await?;
         let found = api_keys::by_hash(&mut conn, &hash).await?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let Some((key, currency)) = found.filter(|(k, _)| k.revoked_at.is_none()) else {
+        let Some((key, currency, optout_list)) = found.filter(|(k, ..)| k.revoked_at.is_none())
+        else {
             known.remove(&hash);
             return Err(Error::Unauthenticated);
         };
@@ -57,6 +58,7 @@ impl Keyring {
             scopes: key.scopes,
             key: key.id,
             currency,
+            optout_list,
         });
         if known.len() >= REMEMBERED {
             known.clear();

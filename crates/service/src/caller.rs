@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use heliograph_domain::account::{Mode, Scope, Scopes};
-use heliograph_domain::id::{AccountId, ApiKeyId};
+use heliograph_domain::id::{AccountId, ApiKeyId, OptoutListId};
 
 /// Who calls, by which key.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +17,8 @@ pub struct Caller {
     pub key: ApiKeyId,
     /// The account's currency, ISO 4217.
     pub currency: String,
+    /// The account's default opt-out list in this mode, which is the same for good.
+    pub optout_list: OptoutListId,
 }
 
 impl Caller {

@@ -37,12 +37,25 @@ pub struct Settings {
     pub rates: Rates,
     /// Over whom test messages go.
     pub simulated: CarrierId,
+    /// What people get for their one word.
+    pub replies: Replies,
     /// Where webhooks may go.
     pub reach: Reach,
     /// How long an endpoint may take to answer.
     pub webhook_timeout: Duration,
     /// How long events are kept.
     pub webhook_retention: Duration,
+}
+
+/// The answers to STOP, START and HELP; what is left out is not answered.
+#[derive(Clone, Default, Debug)]
+pub struct Replies {
+    /// To who wants nothing more.
+    pub stop: Option<String>,
+    /// To who wants something again.
+    pub start: Option<String>,
+    /// To who wants to know.
+    pub help: Option<String>,
 }
 
 impl Context {

@@ -3,20 +3,22 @@
 use crate::context::Context;
 use crate::events::Couriers;
 use crate::parcel::{Attempted, Collect, Failure, Parcel, Report, Verdict};
-use heliograph_domain::event::{Content, Ended, Event, Occurrence};
-use heliograph_domain::id::{AccountId, EndpointId, MessageId, NodeId};
+use heliograph_domain::event::{Content, Ended, Event, Kind, Occurrence};
+use heliograph_domain::id::{AccountId, EndpointId, InboundId, MessageId, NodeId};
 use heliograph_domain::lease::{DeliveryLease, LEASE};
+use heliograph_domain::message::{Message, State};
 use heliograph_domain::retry;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::{Endpoint, OffReason, PATIENCE};
 use heliograph_store::attempts::{self, Attempt};
 use heliograph_store::deliveries::{self, Claim};
 use heliograph_store::events::{self, First};
-use heliograph_store::{Conn, Result, accounts, endpoints, messages};
+use heliograph_store::{Conn, Result, accounts, endpoints, inbound_messages, messages};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
+use uuid::Uuid;
 
 /// The most that an endpoint can ask to wait.
 const MOST_WAIT: Duration = Duration::from_secs(24 * 3_600);
@@ -87,30 +89,52 @@ pub async fn unfold(
     conn: &mut Conn,
     found: &[(DeliveryLease, Occurrence)],
 ) -> Result<Vec<Option<Arc<Event>>>> {
-    let of_messages = found.iter().filter(|(_, e)| !e.test);
-    let keys: BTreeSet<_> =
-        of_messages.filter_map(|(_, e)| Some((e.account, MessageId(e.subject?)))).collect();
-    let keys: Vec<_> = keys.into_iter().collect();
+    let mut subjects = ended(conn, found).await?;
+    subjects.extend(received(conn, found).await?);
+    let event = |(_, e): &(DeliveryLease, Occurrence)| {
+        let content = match e.test {
+            true => Content::Test(e.kind),
+            false => subjects.get(&(e.account, e.subject?))?.clone(),
+        };
+        let (id, account, mode, at) = (e.id, e.account, e.mode, e.at);
+        Some(Arc::new(Event { id, account, mode, at, content }))
+    };
+    Ok(found.iter().map(event).collect())
+}
+
+/// What events speak of, by account and id.
+type Subjects = HashMap<(AccountId, Uuid), Content>;
+
+/// The subjects of the events of which this holds; none twice.
+fn subjects(
+    found: &[(DeliveryLease, Occurrence)],
+    holds: impl Fn(Kind) -> bool,
+) -> BTreeSet<(AccountId, Uuid)> {
+    let real = found.iter().filter(|(_, e)| !e.test && holds(e.kind));
+    real.filter_map(|(_, e)| Some((e.account, e.subject?))).collect()
+}
+
+async fn ended(conn: &mut Conn, found: &[(DeliveryLease, Occurrence)]) -> Result<Subjects> {
+    let keys = subjects(found, |kind| kind != Kind::MessageReceived);
+    let keys: Vec<_> = keys.into_iter().map(|(a, id)| (a, MessageId(id))).collect();
     let mut currencies: HashMap<AccountId, Arc<str>> = HashMap::new();
     for account in keys.iter().map(|(a, _)| *a).collect::<BTreeSet<_>>() {
         let currency = accounts::currency(conn, account).await?.unwrap_or_default();
         currencies.insert(account, currency.into());
     }
-    let mut ended = HashMap::new();
-    for (message, state) in messages::whole(conn, &keys).await? {
+    let content = |(message, state): (Message, State)| {
         let currency = currencies.get(&message.account).cloned().unwrap_or_default();
         let key = (message.account, message.id.0);
-        ended.insert(key, Ended { message: Arc::new(message), state, currency });
-    }
-    let content = |e: &Occurrence| match e.test {
-        true => Some(Content::Test(e.kind)),
-        false => Some(Content::Message(Box::new(ended.get(&(e.account, e.subject?))?.clone()))),
+        (key, Content::Message(Box::new(Ended { message: Arc::new(message), state, currency })))
     };
-    let event = |e: &Occurrence| {
-        let (id, account, mode, at) = (e.id, e.account, e.mode, e.at);
-        Some(Arc::new(Event { id, account, mode, at, content: content(e)? }))
-    };
-    Ok(found.iter().map(|(_, e)| event(e)).collect())
+    Ok(messages::whole(conn, &keys).await?.into_iter().map(content).collect())
+}
+
+async fn received(conn: &mut Conn, found: &[(DeliveryLease, Occurrence)]) -> Result<Subjects> {
+    let keys = subjects(found, |kind| kind == Kind::MessageReceived);
+    let keys: Vec<_> = keys.into_iter().map(|(a, id)| (a, InboundId(id))).collect();
+    let all = inbound_messages::whole(conn, &keys).await?.into_iter();
+    Ok(all.map(|m| ((m.account, m.id.0), Content::Received(Box::new(m)))).collect())
 }
 
 /// Gives each leased delivery its place.

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::desk;
+use crate::optouts;
 use crate::progress::Changes;
 use crate::writer::{Claim, Handed, Settlement, Then};
 use heliograph_domain::id::{CarrierId, NodeId};
@@ -52,7 +53,27 @@ pub async fn claim(
         changes.add((l.lease.account, l.lease.message), Event::InDoubt);
     }
     add_parts_taken(tx, &mut leased).await?;
+    hold_back(tx, &mut leased, changes).await?;
     Ok((leased, more))
+}
+
+/// Fails what is for people who have opted out since it was accepted. What is half sent is sent to its end.
+async fn hold_back(tx: &mut Conn, leased: &mut Vec<Leased>, changes: &mut Changes) -> Result<()> {
+    let unsent = leased.iter().filter(|l| l.parts_taken.is_empty());
+    let held = optouts::held_back(tx, unsent.map(|l| &*l.message)).await?;
+    if held.is_empty() {
+        return Ok(());
+    }
+    let (out, rest) =
+        std::mem::take(leased).into_iter().partition(|l| held.contains(&l.message.id.0));
+    *leased = rest;
+    let out: Vec<Leased> = out;
+    queue::settle(tx, &out.iter().map(|l| &l.lease).collect::<Vec<_>>()).await?;
+    for l in &out {
+        let event = Event::SendFailed(Failure::plain(FailureCode::OptedOut));
+        changes.add((l.lease.account, l.lease.message), event);
+    }
+    Ok(())
 }
 
 async fn add_parts_taken(tx: &mut Conn, leased: &mut [Leased]) -> Result<()> {

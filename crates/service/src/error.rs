@@ -20,6 +20,12 @@ pub enum Error {
     /// The balance does not cover it.
     #[error("the balance does not cover this message")]
     InsufficientBalance,
+    /// The recipient is on the opt-out list that the message enforces.
+    #[error("the recipient opted out")]
+    RecipientOptedOut,
+    /// It does not go with what there is: why.
+    #[error("{0}")]
+    Conflict(String),
     /// No carrier takes messages for this number.
     #[error("no carrier takes messages for this number")]
     DestinationNotAllowed,

@@ -6,6 +6,7 @@ use crate::parcel::Parcel;
 use heliograph_domain::account::Mode;
 use heliograph_domain::event::{Content, Ended, Event, Kind, Occurrence};
 use heliograph_domain::id::{AccountId, EndpointId, EventId, MessageId};
+use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::lease::{DeliveryLease, LEASE};
 use heliograph_domain::message::Status;
 use heliograph_domain::time::Timestamp;
@@ -81,6 +82,14 @@ impl<'a> Events<'a> {
             });
         }
         Ok(())
+    }
+
+    /// Adds what people sent.
+    pub fn received(&mut self, messages: &[InboundMessage]) {
+        for m in messages {
+            let what = (m.account, m.mode, Kind::MessageReceived);
+            self.add(what, m.id.0, |_| Content::Received(Box::new(m.clone())));
+        }
     }
 
     /// Adds one event, if anybody wants to be told of it.

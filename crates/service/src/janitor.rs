@@ -1,14 +1,15 @@
 //! The janitor: what time alone makes due.
 
 use crate::context::Context;
+use crate::replies::Heard;
 use crate::writer::{Command, Progress, Writer};
-use heliograph_domain::id::{CarrierId, EventId};
+use heliograph_domain::id::EventId;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::receipt::{Receipt, Verdict};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::{
     Error, Result, accounts, attempts, carrier_refs, deliveries, endpoints, events, idempotency,
-    queue,
+    inbound_parts, queue,
 };
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -23,6 +24,9 @@ const BATCH: i64 = 500;
 const SPELLINGS: Duration = Duration::from_secs(150);
 /// Receipts that are tried again at once, at most.
 const AGAIN: i64 = 5_000;
+
+/// How long the parts of an incoming message are waited for.
+const PARTS: Duration = Duration::from_secs(24 * 3_600);
 
 /// How long an idempotency key holds.
 const IDEMPOTENCY: Duration = Duration::from_secs(24 * 3_600);
@@ -42,6 +46,7 @@ pub async fn sweep(cx: &Context) -> Result<()> {
     let mut tx = cx.db.write().await?;
     let keys = idempotency::drop_old(&mut tx, before(now, IDEMPOTENCY)).await?;
     let receipts = carrier_refs::drop_early(&mut tx, before(now, EARLY_RECEIPT)).await?;
+    inbound_parts::drop_done(&mut tx, before(now, PARTS)).await?;
     for endpoint in endpoints::expired(&mut tx, now).await? {
         deliveries::drop_for(&mut tx, endpoint).await?;
         endpoints::remove(&mut tx, endpoint).await?;
@@ -104,7 +109,7 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> Result<()> {
         let told = overdue.into_iter().map(|(carrier, smsc_id, recipient)| {
             (carrier, Receipt { smsc_id, recipient, verdict: silence.clone() })
         });
-        hear(writer, told.collect()).await?;
+        hear(writer, Progress { receipts: told.collect(), ..Progress::default() }).await?;
     }
 }
 
@@ -118,15 +123,34 @@ pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> Result<()> {
     let since = before(cx.db.now(), SPELLINGS);
     let early = carrier_refs::early(&mut conn, since, AGAIN).await?;
     drop(conn);
-    if early.is_empty() { Ok(()) } else { hear(writer, early).await }
+    if early.is_empty() {
+        Ok(())
+    } else {
+        hear(writer, Progress { receipts: early, ..Progress::default() }).await
+    }
 }
 
-/// Has receipts taken in as if they had come from the carrier.
-async fn hear(writer: &Writer, receipts: Vec<(CarrierId, Receipt)>) -> Result<()> {
-    let news = Progress { settlements: Vec::new(), receipts };
+/// Lets messages of which parts have not come go on without them after a day, and completes those whose parts
+/// came over several nodes at once.
+///
+/// # Errors
+/// As any write.
+pub async fn finish_inbound(cx: &Context, writer: &Writer) -> Result<()> {
+    let mut conn = cx.db.read().await?;
+    let groups = inbound_parts::overdue(&mut conn, before(cx.db.now(), PARTS), BATCH).await?;
+    drop(conn);
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let heard = groups.into_iter().map(Heard::Overdue).collect();
+    hear(writer, Progress { heard, ..Progress::default() }).await
+}
+
+/// Has news taken in as if it had come from a carrier.
+async fn hear(writer: &Writer, news: Progress) -> Result<()> {
     let (reply, done) = oneshot::channel();
     writer.send(Command::Progress(news, reply)).await.map_err(|_| closing())?;
-    done.await.map_err(|_| closing())?.map_err(|(e, _)| e)
+    done.await.map_err(|_| closing())?.map(drop).map_err(|(e, _)| e)
 }
 
 fn closing() -> Error {

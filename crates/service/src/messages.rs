@@ -4,14 +4,15 @@ use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::price;
+use crate::replies::Confirmation;
 use crate::writer::{Accept, Accepted, Command, Writer};
-use heliograph_domain::account::Scope;
-use heliograph_domain::id::MessageId;
+use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::id::{AccountId, ApiKeyId, MessageId, OptoutListId};
 use heliograph_domain::message::{Message, State};
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_store::idempotency::{self, Key};
-use heliograph_store::messages;
+use heliograph_store::{messages, optouts};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -34,6 +35,8 @@ pub struct Send {
     pub validity: Duration,
     /// Refuse rather than send more parts than this.
     pub max_parts: Option<u16>,
+    /// Refuse to send to people on the default opt-out list.
+    pub block_optout: bool,
 }
 
 /// An idempotency key with the SHA-256 of the request that it stands for.
@@ -54,11 +57,20 @@ pub struct Sent {
     pub replayed: bool,
 }
 
-/// What a message would be: nothing is stored.
+/// What a message would be, if it would be at all: nothing is stored.
 ///
 /// # Errors
-/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::Scope`].
-pub fn quote(cx: &Context, caller: &Caller, send: &Send) -> Result<price::Quote> {
+/// What would speak against it, but for the balance.
+pub async fn dry_run(cx: &Context, caller: &Caller, send: &Send) -> Result<price::Quote> {
+    let quote = quote(cx, caller, send)?;
+    let pair = [(caller.optout_list, send.recipient)];
+    if send.block_optout && !optouts::listed(&mut cx.db.read().await?, &pair).await?.is_empty() {
+        return Err(Error::RecipientOptedOut);
+    }
+    Ok(quote)
+}
+
+fn quote(cx: &Context, caller: &Caller, send: &Send) -> Result<price::Quote> {
     caller.needs(Scope::Send)?;
     price::quote(&cx.settings(), caller.mode, send.recipient, &send.text, send.max_parts)
 }
@@ -75,7 +87,13 @@ pub async fn send(
     once: Option<Once>,
 ) -> Result<Sent> {
     let quote = quote(cx, caller, &send)?;
-    let message = Arc::new(compose(cx, caller, send, quote));
+    let sender = Sender {
+        account: caller.account,
+        mode: caller.mode,
+        key: Some(caller.key),
+        list: send.block_optout.then_some(caller.optout_list),
+    };
+    let message = Arc::new(compose(cx, &sender, send, quote));
     let (reply, answer) = oneshot::channel();
     let idempotency = once.map(|o| {
         let route = idempotency::SEND_SMS;
@@ -93,16 +111,48 @@ pub async fn send(
         Accepted::KeyReused => Err(Error::IdempotencyKeyReused),
         Accepted::KeyInvalid => Err(Error::Unauthenticated),
         Accepted::InsufficientBalance => Err(Error::InsufficientBalance),
+        Accepted::OptedOut => Err(Error::RecipientOptedOut),
     }
 }
 
-fn compose(cx: &Context, caller: &Caller, send: Send, quote: price::Quote) -> Message {
+/// Sends the answer to somebody's one word, if the account can; whoever opted out a moment ago gets it all the same.
+///
+/// # Errors
+/// What speaks against it; then nothing was stored.
+pub async fn confirm(cx: &Context, writer: &Writer, answer: Confirmation) -> Result<()> {
+    let Confirmation { account, mode, from, to, text } = answer;
+    let quote = price::quote(&cx.settings(), mode, to, &text, None)?;
+    let originator = from.parse().map_err(|_| Error::NotFound)?;
+    let (reference, validity) = (None, DEFAULT_VALIDITY);
+    let (max_parts, block_optout) = (None, false);
+    let send =
+        Send { originator, recipient: to, text, reference, validity, max_parts, block_optout };
+    let message =
+        Arc::new(compose(cx, &Sender { account, mode, key: None, list: None }, send, quote));
+    let (reply, answer) = oneshot::channel();
+    writer.try_send(Command::Accept(Accept { message, idempotency: None, reply }))?;
+    match answer.await.map_err(|_| Error::Overloaded("shutting down".to_owned()))?? {
+        Accepted::InsufficientBalance => Err(Error::InsufficientBalance),
+        _ => Ok(()),
+    }
+}
+
+/// In whose name a message is composed.
+struct Sender {
+    account: AccountId,
+    mode: Mode,
+    key: Option<ApiKeyId>,
+    /// The list that it enforces.
+    list: Option<OptoutListId>,
+}
+
+fn compose(cx: &Context, sender: &Sender, send: Send, quote: price::Quote) -> Message {
     let (id, now) = cx.next_id();
     Message {
         id: MessageId(id),
-        account: caller.account,
-        mode: caller.mode,
-        api_key: Some(caller.key),
+        account: sender.account,
+        mode: sender.mode,
+        api_key: sender.key,
         campaign: None,
         country: send.recipient.country(),
         recipient: send.recipient,
@@ -113,7 +163,7 @@ fn compose(cx: &Context, caller: &Caller, send: Send, quote: price::Quote) -> Me
         parts: quote.parts,
         part_price: quote.part_price,
         carrier: quote.carrier,
-        optout_list: None,
+        optout_list: sender.list.map(|list| list.0),
         accepted_at: now,
         scheduled_for: None,
         expires_at: now.after(send.validity),

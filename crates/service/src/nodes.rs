@@ -1,9 +1,12 @@
 //! Nodes: who signs leases, and what a node does when it starts.
 
 use crate::context::Context;
+use crate::error;
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
-use heliograph_store::{Db, Result, carriers, deliveries, nodes, queue};
+use heliograph_store::{
+    Db, Result, accounts, carriers, deliveries, inbound_messages, nodes, numbers, queue,
+};
 use uuid::Uuid;
 
 /// Takes up work under this identity: frees the leases of the node's former self.
@@ -49,4 +52,21 @@ pub async fn carriers(db: &Db, names: &[String]) -> Result<(Vec<CarrierId>, Carr
 pub async fn clock_offset(cx: &Context) -> Result<i64> {
     cx.db.ping().await?;
     cx.db.measure_offset().await
+}
+
+/// Gives numbers to the accounts of these people, and with a number what was written to it before.
+///
+/// # Errors
+/// [`error::Error::Conflict`] with the address of somebody who has no account.
+pub async fn assign_numbers(cx: &Context, all: &[(String, String)]) -> error::Result<()> {
+    let mut tx = cx.db.write().await?;
+    for (number, email) in all {
+        let account = accounts::by_email(&mut tx, email).await?;
+        let account = account.ok_or_else(|| error::Error::Conflict(email.clone()))?.id;
+        if numbers::assign(&mut tx, number, account).await? {
+            let messages = inbound_messages::adopt(&mut tx, number, account).await?;
+            tracing::info!(number, account = account.0, messages, "number assigned");
+        }
+    }
+    Ok(tx.commit().await?)
 }

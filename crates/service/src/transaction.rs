@@ -9,9 +9,11 @@ use crate::deliveries;
 use crate::dispatch::{self, Desks};
 use crate::events::{Couriers, End, Events, Told};
 use crate::progress::{self, Changes};
+use crate::replies::{self, Confirmation};
 use crate::writer::{Accepted, Batch, Handed, Rules};
 use heliograph_domain::event;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId};
+use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::lease::{DeliveryLease, LEASE, Leased};
 use heliograph_domain::message::{Event, Failure, FailureCode};
 use heliograph_domain::time::Timestamp;
@@ -36,6 +38,8 @@ pub struct Answers {
     closed: Closed,
     claimed: Vec<(Vec<Leased>, bool)>,
     collected: Vec<Collected>,
+    /// For each of the batch's news.
+    confirmations: Vec<Vec<Confirmation>>,
     told: Told,
     since: Instant,
 }
@@ -53,9 +57,13 @@ impl Rules for Road {
     async fn apply(&mut self, tx: &mut Tx, batch: &Batch) -> Result<Answers> {
         let (now, since) = (self.context.db.now(), Instant::now());
         let mut changes = Changes::default();
-        let verdicts = accept::open(tx, &batch.accepts, now).await?;
+        let mut verdicts = accept::open(tx, &batch.accepts, now).await?;
         let settlements: Vec<_> = batch.progress.iter().flat_map(|(p, _)| &p.settlements).collect();
         let receipts: Vec<_> = batch.progress.iter().flat_map(|(p, _)| &p.receipts).collect();
+        let heard: Vec<_> = batch.progress.iter().map(|(p, _)| p.heard.as_slice()).collect();
+        let taken_in = replies::take_in(&self.context, tx, &heard, now).await?;
+        // After what people sent: a STOP in this very batch holds already.
+        accept::hold_back(tx, &batch.accepts, &mut verdicts).await?;
         progress::note(tx, &settlements, &receipts, now, &mut changes).await?;
         for (leases, _) in &batch.renewals {
             queue::renew(tx, leases, now.after(LEASE)).await?;
@@ -70,23 +78,24 @@ impl Rules for Road {
             }
         }
         let (moves, ends) = progress::fold(tx, changes, now).await?;
-        let told = self.tell(tx, &ends, (now, since)).await?;
+        let told = self.tell(tx, &ends, &taken_in.messages, (now, since)).await?;
+        let confirmations = taken_in.confirmations;
         let collected = self.deliver(tx, batch, now).await?;
         let closed =
             accept::close(&self.context, &self.desks, tx, &batch.accepts, (verdicts, moves))
                 .await?;
-        Ok(Answers { closed, claimed, collected, told, since })
+        Ok(Answers { closed, claimed, collected, confirmations, told, since })
     }
 
     fn answer(&mut self, batch: Batch, answers: Answers) {
-        let Answers { closed, claimed, collected, told, since } = answers;
+        let Answers { closed, claimed, collected, confirmations, told, since } = answers;
         let made = closed.verdicts.iter().filter(|v| **v == Accepted::Done).count();
         metrics::counter!("heliograph_accepted_total").increment(made as u64);
         for (accept, verdict) in batch.accepts.into_iter().zip(closed.verdicts) {
             let _ = accept.reply.send(Ok(verdict));
         }
-        for (_, reply) in batch.progress {
-            let _ = reply.send(Ok(()));
+        for ((_, reply), confirmations) in batch.progress.into_iter().zip(confirmations) {
+            let _ = reply.send(Ok(confirmations));
         }
         for (_, reply) in batch.renewals {
             let _ = reply.send(Ok(()));
@@ -129,14 +138,22 @@ impl Rules for Road {
 
 impl Road {
     /// Stores what those who listen are to be told.
-    async fn tell(&self, tx: &mut Tx, ends: &[End], when: (Timestamp, Instant)) -> Result<Told> {
-        let accounts: BTreeSet<AccountId> = ends.iter().map(|((a, _), _)| *a).collect();
+    async fn tell(
+        &self,
+        tx: &mut Tx,
+        ends: &[End],
+        received: &[InboundMessage],
+        when: (Timestamp, Instant),
+    ) -> Result<Told> {
+        let ended = ends.iter().map(|((a, _), _)| *a);
+        let accounts: BTreeSet<_> = ended.chain(received.iter().map(|m| m.account)).collect();
         if accounts.is_empty() {
             return Ok(Told::default());
         }
         let with = (&self.context, &self.couriers);
         let mut events = Events::of(tx, accounts, with, when).await?;
         events.ended(tx, ends).await?;
+        events.received(received);
         events.store(tx).await
     }
 

@@ -6,6 +6,7 @@
 
 use crate::context::Context;
 use crate::parcel::{Collect, Report, ReportReply};
+use crate::replies::{Confirmation, Heard};
 use heliograph_domain::id::{AccountId, CarrierId, MessageId};
 use heliograph_domain::lease::{Lease, Leased};
 use heliograph_domain::message::{Failure, Message};
@@ -52,10 +53,12 @@ pub enum Accepted {
     KeyInvalid,
     /// The balance does not cover it.
     InsufficientBalance,
+    /// The recipient is on the list that it enforces.
+    OptedOut,
 }
 
-/// Told that news is durable, or given it back.
-pub type ProgressReply = oneshot::Sender<std::result::Result<(), (Error, Progress)>>;
+/// Told that news is durable, and given what people are to be answered; or given the news back.
+pub type ProgressReply = oneshot::Sender<std::result::Result<Vec<Confirmation>, (Error, Progress)>>;
 
 /// What became of leased messages, and what receipts say.
 #[derive(Debug, Default)]
@@ -64,6 +67,8 @@ pub struct Progress {
     pub settlements: Vec<Settlement>,
     /// In the order of the wire.
     pub receipts: Vec<(CarrierId, Receipt)>,
+    /// In the order of the wire.
+    pub heard: Vec<Heard>,
 }
 
 /// What became of one leased message.
@@ -144,7 +149,7 @@ impl Command {
     fn weight(&self) -> usize {
         match self {
             Self::Accept(_) => 1,
-            Self::Progress(p, _) => p.settlements.len() + p.receipts.len(),
+            Self::Progress(p, _) => p.settlements.len() + p.receipts.len() + p.heard.len(),
             Self::Claim(c) => c.room.num_permits(),
             Self::Renew(l, _) => l.len(),
             Self::Expire(m, _) => m.len(),

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::row::Row;
 use crate::value::Value;
 use heliograph_domain::account::{Mode, Scopes};
-use heliograph_domain::id::{AccountId, ApiKeyId};
+use heliograph_domain::id::{AccountId, ApiKeyId, OptoutListId};
 use heliograph_domain::secret::KeyHash;
 use heliograph_domain::time::Timestamp;
 
@@ -48,15 +48,20 @@ pub async fn insert(tx: &mut Conn, key: &ApiKey, hash: &KeyHash) -> Result<()> {
     tx.execute(sql, &params).await.map(drop)
 }
 
-/// The key with this hash, revoked or not, and its account's currency.
+/// The key with this hash, revoked or not, its account's currency and default opt-out list.
 ///
 /// # Errors
 /// As any read.
-pub async fn by_hash(conn: &mut Conn, hash: &KeyHash) -> Result<Option<(ApiKey, String)>> {
-    let sql =
-        "SELECT k.id, k.account, k.mode, k.scopes, k.name, k.created_at, k.revoked_at, a.currency
-        FROM api_keys k JOIN accounts a ON a.id = k.account WHERE k.hash = $1";
-    conn.query_one(sql, &[Value::Bytes(hash)], |r| Ok((key(r)?, r.text(7)?))).await
+pub async fn by_hash(
+    conn: &mut Conn,
+    hash: &KeyHash,
+) -> Result<Option<(ApiKey, String, OptoutListId)>> {
+    let sql = "SELECT k.id, k.account, k.mode, k.scopes, k.name, k.created_at, k.revoked_at, a.currency, l.id
+        FROM api_keys k JOIN accounts a ON a.id = k.account
+        JOIN optout_lists l ON l.account = k.account AND l.mode = k.mode AND l.standard = 1
+        WHERE k.hash = $1";
+    let read = |r: &Row<'_>| Ok((key(r)?, r.text(7)?, OptoutListId(r.uuid(8)?)));
+    conn.query_one(sql, &[Value::Bytes(hash)], read).await
 }
 
 /// The keys of an account, the oldest first.

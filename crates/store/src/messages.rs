@@ -5,10 +5,10 @@ use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::row::{self, Row};
 use heliograph_domain::account::Mode;
-use heliograph_domain::id::{AccountId, MessageId};
+use heliograph_domain::id::{AccountId, MessageId, OptoutListId};
 use heliograph_domain::message::{Failure, FailureCode, Message, State, Status};
 use heliograph_domain::money::Amount;
-use heliograph_domain::phone::CountryCode;
+use heliograph_domain::phone::{CountryCode, Recipient};
 
 const IN_DOUBT: i64 = 1;
 const POSSIBLE_DUPLICATE: i64 = 2;
@@ -211,4 +211,35 @@ pub async fn get(
 pub async fn exists(conn: &mut Conn, account: AccountId, id: MessageId) -> Result<bool> {
     let sql = "SELECT 1 FROM messages WHERE account = $1 AND id = $2";
     Ok(conn.query_one(sql, &[account.0.into(), id.0.into()], |_| Ok(())).await?.is_some())
+}
+
+/// The last message from this originator to this person.
+///
+/// # Errors
+/// As any read.
+pub async fn last_between(
+    conn: &mut Conn,
+    (account, mode): (AccountId, Mode),
+    recipient: Recipient,
+    originator: &str,
+) -> Result<Option<MessageId>> {
+    let sql = "SELECT id FROM messages WHERE recipient = $1 AND account = $2 AND mode = $3 AND originator = $4
+        ORDER BY id DESC LIMIT 1";
+    let params = [recipient.into(), account.0.into(), mode.code().into(), originator.into()];
+    conn.query_one(sql, &params, |r| Ok(MessageId(r.uuid(0)?))).await
+}
+
+/// The opt-out list that a message enforces.
+///
+/// # Errors
+/// As any read.
+pub async fn optout_list(
+    conn: &mut Conn,
+    account: AccountId,
+    id: MessageId,
+) -> Result<Option<OptoutListId>> {
+    let sql = "SELECT optout_list FROM messages WHERE account = $1 AND id = $2";
+    let params = [account.0.into(), id.0.into()];
+    let found = conn.query_one(sql, &params, |r| r.opt_uuid(0)).await?;
+    Ok(found.flatten().map(OptoutListId))
 }

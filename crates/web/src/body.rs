@@ -14,8 +14,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes in a whole body of JSON, of at most `limit` bytes.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Problem> {
-    if !is_json(headers) {
-        return Err(Problem::unsupported_media_type());
+    read_as("application/json", headers, body, limit).await
+}
+
+/// Takes in a whole body of this media type, of at most `limit` bytes.
+pub(crate) async fn read_as(
+    kind: &'static str,
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+) -> Result<Bytes, Problem> {
+    if !is(kind, headers) {
+        return Err(Problem::unsupported_media_type(kind));
     }
     let whole = tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, limit)).await;
     whole.map_err(|_| Problem::too_slow())?.map_err(|e| {
@@ -31,13 +41,13 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Resul
     })
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+fn is(wanted: &str, headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()) else {
         return false;
     };
     let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
     let parameters = parameters.trim().to_ascii_lowercase();
-    kind.trim().eq_ignore_ascii_case("application/json")
+    kind.trim().eq_ignore_ascii_case(wanted)
         && ["", "charset=utf-8", "charset=\"utf-8\""].contains(&parameters.as_str())
 }
 
@@ -117,14 +127,13 @@ impl<'a> Fields<'a> {
         text.parse().map_err(|e: T::Err| self.fault(field, code, sentence(&e.to_string()))).ok()
     }
 
-    /// Yes or no; left out is no.
-    pub(crate) fn flag(&mut self, field: &str) -> bool {
-        match self.take(field) {
-            None => false,
-            Some(Any::Bool(b)) => b,
-            Some(other) => {
+    /// Yes or no, that may be left out.
+    pub(crate) fn flag(&mut self, field: &str) -> Option<bool> {
+        match self.take(field)? {
+            Any::Bool(b) => Some(b),
+            other => {
                 self.wrong_type(field, "true or false", &other);
-                false
+                None
             }
         }
     }

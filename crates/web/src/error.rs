@@ -67,9 +67,9 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, what, detail)
     }
 
-    pub(crate) fn unsupported_media_type() -> Self {
-        let what = ("unsupported_media_type", "Not JSON");
-        let detail = "Send the body as 'Content-Type: application/json'.";
+    pub(crate) fn unsupported_media_type(wanted: &str) -> Self {
+        let what = ("unsupported_media_type", "The body is of another media type");
+        let detail = format!("Send the body as 'Content-Type: {wanted}'.");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what, detail)
     }
 
@@ -160,6 +160,15 @@ impl From<Error> for Problem {
             }
             Error::NotFound => Self::not_found(),
             Error::BadTarget(why) => Self::invalid(why, Vec::new()),
+            Error::Conflict(why) => {
+                Self::new(StatusCode::CONFLICT, ("conflict", "It does not go with what there is"), why)
+            }
+            Error::RecipientOptedOut => forbidden(
+                ("recipient_opted_out", "The recipient opted out"),
+                "The recipient is on the default opt-out list. Nothing was stored; with \"blockOptout\": false \
+                 the message would be sent all the same."
+                    .to_owned(),
+            ),
             Error::InsufficientBalance => {
                 let what = ("insufficient_balance", "The balance does not cover it");
                 Self::new(

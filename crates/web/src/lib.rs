@@ -6,9 +6,12 @@ mod auth;
 mod body;
 mod error;
 mod health;
+mod import;
 mod listen;
+mod query;
 mod requests;
 mod router;
+mod view;
 
 pub use app::App;
 pub use listen::serve;

@@ -28,10 +28,10 @@ pub(crate) async fn answer(
     let body = Body::new(body);
     let response = if *app.draining.borrow() && !watched {
         Problem::overloaded().into_response()
-    } else if method == Method::POST && uri.path() == api::SEND_SMS {
+    } else if method == Method::POST && uri.path() == api::messages::SEND_SMS {
         // The one busy door needs no search: the router costs as much as reading the request. (What is rare is
         // boxed, here and below it: an answer in the making is moved and kept for each connection.)
-        api::send_sms(&app, &head, body).await.into_response()
+        api::messages::send_sms(&app, &head, body).await.into_response()
     } else {
         Box::pin(router.call(Request::from_parts(head, body))).await?
     };

@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 /// All doors.
 pub(crate) fn router(app: Arc<App>) -> Router {
+    let api = api::messages::routes()
+        .merge(api::inbound_messages::routes())
+        .merge(api::optout_lists::routes());
     Router::new()
-        .nest("/v1", api::routes())
+        .nest("/v1", api)
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))

@@ -4,16 +4,18 @@ use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
 use crate::error::{Fault, Problem};
+use crate::query;
+use crate::view::{json, shown};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::id::MessageId;
-use heliograph_domain::message::{Failure, Message, State as MessageState, Status};
+use heliograph_domain::message::{self, Failure, Message, State as MessageState};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::secret;
@@ -22,8 +24,7 @@ use heliograph_service::caller::Caller;
 use heliograph_service::error::Error;
 use heliograph_service::messages::{self, DEFAULT_VALIDITY, Once, Send};
 use heliograph_service::price::Quote;
-use serde::{Serialize, Serializer};
-use std::fmt;
+use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
     let headers = &head.headers;
     let caller = auth::writer(app, headers).await?;
     let bytes = body::read(headers, body, BODY_LIMIT).await?;
-    let (request, dry_run) = match no_query(&head.uri).and_then(|()| parse(&bytes)) {
+    let (request, dry_run) = match query::none(&head.uri).and_then(|()| parse(&bytes)) {
         Ok(parsed) => parsed,
         Err(problem) => {
             // Who may not ask is not told what was wrong with the question.
@@ -59,7 +60,7 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
     if dry_run {
         // No transaction follows that would look at the key again.
         let caller = Box::pin(auth::reader(app, headers)).await?;
-        let quote = messages::quote(&app.context, &caller, &request)?;
+        let quote = messages::dry_run(&app.context, &caller, &request).await?;
         return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
     }
     let once = idempotency_key(headers, &bytes)?;
@@ -107,7 +108,9 @@ fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
     }
     let validity = fields.number("validitySeconds", 60, 259_200);
     let max_parts = fields.number("maxParts", 1, 255).and_then(|n| u16::try_from(n).ok());
-    let dry_run = fields.flag("dryRun");
+    let dry_run = fields.flag("dryRun").unwrap_or(false);
+    // Consent is the safe default: only who says so overrides it.
+    let block_optout = fields.flag("blockOptout").unwrap_or(true);
     refuse_what_is_to_come(&mut fields);
     fields.end()?;
     // Without a fault, all three are there.
@@ -116,39 +119,20 @@ fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
     };
     let validity = validity.and_then(|s| u64::try_from(s).ok());
     let validity = validity.map_or(DEFAULT_VALIDITY, Duration::from_secs);
-    Ok((Send { originator, recipient, text, reference, validity, max_parts }, dry_run))
+    let send = Send { originator, recipient, text, reference, validity, max_parts, block_optout };
+    Ok((send, dry_run))
 }
 
 /// What this version can't do is refused, never passed over in silence.
 fn refuse_what_is_to_come(fields: &mut Fields<'_>) {
-    for (field, detail) in [
-        ("shortenUrl", "Short links are not available yet: leave this out, or say false."),
-        ("blockOptout", "Opt-out lists are not available yet: leave this out, or say false."),
-    ] {
-        if fields.flag(field) {
-            fields.fault(field, "not_available", detail);
-        }
+    if fields.flag("shortenUrl").unwrap_or(false) {
+        let detail = "Short links are not available yet: leave this out, or say false.";
+        fields.fault("shortenUrl", "not_available", detail);
     }
     for field in ["schedule", "scheduleTimezone"] {
         if fields.is_said(field) {
             let detail = "Scheduled sending is not available yet: leave this out to send at once.";
             fields.fault(field, "not_available", detail);
-        }
-    }
-}
-
-/// What stands in the address would be passed over in silence: `?dryRun=true` would send for real.
-fn no_query(uri: &Uri) -> Result<(), Problem> {
-    match uri.query() {
-        None | Some("") => Ok(()),
-        Some(_) => {
-            let detail = "Nothing is read from the query here: put every field into the body.";
-            let fault = Fault {
-                pointer: "query".to_owned(),
-                code: "unknown_field",
-                detail: detail.to_owned(),
-            };
-            Err(Problem::invalid(detail, vec![fault]))
         }
     }
 }
@@ -168,18 +152,6 @@ fn idempotency_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Pro
             Err(Problem::invalid("The Idempotency-Key can't be used.", vec![fault]))
         }
     }
-}
-
-fn json(status: StatusCode, body: &impl Serialize) -> Response {
-    let mut json = Vec::with_capacity(640);
-    let _ = serde_json::to_writer(&mut json, body);
-    let kind = HeaderValue::from_static("application/json");
-    (status, [(header::CONTENT_TYPE, kind)], json).into_response()
-}
-
-/// As a string, in the form that it prints itself.
-fn shown<S: Serializer>(value: &impl fmt::Display, s: S) -> Result<S::Ok, S::Error> {
-    s.collect_str(value)
 }
 
 /// A message as the API shows it.
@@ -236,7 +208,7 @@ impl<'a> View<'a> {
             parts: m.parts,
             parts_accepted: s.parts_accepted,
             parts_delivered: s.parts_delivered,
-            price: price(m, s),
+            price: message::price(m, s),
             currency: &caller.currency,
             created_at: m.accepted_at,
             expires_at: m.expires_at,
@@ -246,14 +218,6 @@ impl<'a> View<'a> {
             in_doubt: s.in_doubt,
             possible_duplicate: s.possible_duplicate,
         }
-    }
-}
-
-/// What the message costs; once it can cost no more, what it did cost.
-fn price(m: &Message, s: &MessageState) -> Amount {
-    match s.status {
-        Status::Failed | Status::Cancelled => s.captured,
-        Status::Queued | Status::Sent | Status::Delivered => m.price(),
     }
 }
 

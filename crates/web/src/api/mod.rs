@@ -1,5 +1,5 @@
 //! The REST API under `/v1`.
 
-mod messages;
-
-pub(crate) use messages::{SEND_SMS, routes, send_sms};
+pub(crate) mod inbound_messages;
+pub(crate) mod messages;
+pub(crate) mod optout_lists;

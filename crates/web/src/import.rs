@@ -1,0 +1,108 @@
+//! Files of numbers: CSV, read row by row; what is wrong with one row does not spoil the others.
+
+use crate::error::Problem;
+use heliograph_domain::phone::Recipient;
+use serde::Serialize;
+
+/// Rows of which it is said what is wrong; all are counted.
+const MOST_ERRORS: usize = 1_000;
+const NOTE_LIMIT: usize = 255;
+
+/// One row that can't be used.
+#[derive(Debug, Serialize)]
+pub(crate) struct RowError {
+    /// The line in the file, from 1.
+    row: u64,
+    number: String,
+    detail: String,
+}
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    /// Each once, with its note.
+    pub(crate) numbers: Vec<(Recipient, Option<String>)>,
+    /// Rows that can't be used.
+    pub(crate) invalid: usize,
+    /// The first of those.
+    pub(crate) errors: Vec<RowError>,
+}
+
+/// Reads a file with a head line that names the columns: `number`, and `note` if there is one.
+pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut reader =
+        csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(bytes);
+    let head =
+        reader.headers().map_err(|e| Problem::invalid(format!("No CSV: {e}."), Vec::new()))?;
+    let column = |name: &str| head.iter().position(|h| h.eq_ignore_ascii_case(name));
+    let Some(number) = column("number") else {
+        let what = "The first line must name the columns: 'number', and 'note' if there is one.";
+        return Err(Problem::invalid(what, Vec::new()));
+    };
+    let note = column("note");
+    let mut found = Numbers::default();
+    for row in reader.records() {
+        let (line, written, read) = match &row {
+            Ok(row) => {
+                let written = row.get(number).unwrap_or_default();
+                let note = note.and_then(|at| row.get(at)).filter(|n| !n.is_empty());
+                let line = row.position().map_or(0, csv::Position::line);
+                (line, written.to_owned(), read(written, note))
+            }
+            Err(e) => {
+                let line = e.position().map_or(0, csv::Position::line);
+                (line, String::new(), Err("This row is not UTF-8 text.".to_owned()))
+            }
+        };
+        match read {
+            Ok(entry) => found.numbers.push(entry),
+            Err(detail) => {
+                found.invalid += 1;
+                if found.errors.len() < MOST_ERRORS {
+                    found.errors.push(RowError { row: line, number: written, detail });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read(number: &str, note: Option<&str>) -> Result<(Recipient, Option<String>), String> {
+    let number =
+        number.parse().map_err(|e: heliograph_domain::phone::BadRecipient| e.to_string())?;
+    match note {
+        Some(note) if note.chars().count() > NOTE_LIMIT => {
+            Err(format!("the note is longer than {NOTE_LIMIT} characters"))
+        }
+        Some(note) if note.contains('\0') => Err("the note holds the character NUL".to_owned()),
+        note => Ok((number, note.map(str::to_owned))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_rows_are_told_and_good_ones_kept() {
+        let file = "\u{feff}Note, NUMBER\r\nasked,+447700900123\n\n,\"447700900124\"\nx,12\n,\nz\n";
+        let read = numbers(file.as_bytes()).unwrap();
+        let expected = [(447_700_900_123, Some("asked".to_owned())), (447_700_900_124, None)];
+        assert_eq!(read.numbers, expected.map(|(n, note)| (Recipient(n), note)));
+        assert_eq!((read.invalid, read.errors[0].row, &*read.errors[0].number), (3, 5, "12"));
+    }
+
+    #[test]
+    fn a_file_without_its_head_is_refused() {
+        for file in ["", "447700900123\n447700900124", "phone\n1"] {
+            assert!(numbers(file.as_bytes()).is_err(), "{file}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_cost_a_row() {
+        let read = numbers(b"number\n\xff\xfe\n447700900123\n").unwrap();
+        assert_eq!((read.numbers.len(), read.invalid), (1, 1));
+    }
+}
