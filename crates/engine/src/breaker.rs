@@ -84,7 +84,7 @@ mod tests {
         for _ in 0..100 {
             breaker.failed(now, 1.0);
         }
-        assert_eq!(breaker.closed_until(), Some(now + PAUSE.1));
+        assert_eq!(breaker.closed_until, Some(now + PAUSE.1));
         breaker.succeeded(soon);
         assert_eq!(breaker.room(now), FAST);
     }

@@ -71,6 +71,6 @@ async fn crossing(node: &Node, paying: &Caller, reserving: &Caller) -> Vec<Comma
     let accept =
         Accept { message: Arc::new(message), idempotency: None, reply: oneshot::channel().0 };
     let settlements = vec![outcome(&held, accepted(&id.to_string()))];
-    let news = Progress { settlements, receipts: Vec::new() };
+    let news = Progress { settlements, ..Progress::default() };
     vec![Command::Accept(accept), Command::Progress(news, oneshot::channel().0)]
 }

@@ -15,7 +15,7 @@ use heliograph_domain::submission::Outcome;
 use heliograph_domain::target::{Reach, Resolved, Resolver};
 use heliograph_service::api_keys::{self, Keyring};
 use heliograph_service::caller::Caller;
-use heliograph_service::context::{Context, Settings};
+use heliograph_service::context::{Context, Replies, Settings};
 use heliograph_service::dispatch::{Desk, Desks, judge};
 use heliograph_service::error::{Error, Result};
 use heliograph_service::events::Couriers;
@@ -74,6 +74,7 @@ impl Node {
             routes: Routes::new(vec![Route { prefix: String::new(), carriers }]),
             rates: Rates::new(Amount(PRICE), Vec::new()),
             simulated,
+            replies: Replies::default(),
             reach: Reach::default(),
             webhook_timeout: Duration::from_secs(15),
             webhook_retention: Duration::from_secs(30 * 86_400),
@@ -147,13 +148,13 @@ impl Node {
 
     /// Tells what became of messages, in one batch.
     pub(crate) async fn settle(&self, settlements: Vec<Settlement>) {
-        self.tell(Progress { settlements, receipts: Vec::new() }).await;
+        self.tell(Progress { settlements, ..Progress::default() }).await;
     }
 
     /// Tells what receipts say, in one batch.
     pub(crate) async fn hear(&self, receipts: Vec<Receipt>) {
         let receipts = receipts.into_iter().map(|r| (self.carrier, r)).collect();
-        self.tell(Progress { settlements: Vec::new(), receipts }).await;
+        self.tell(Progress { receipts, ..Progress::default() }).await;
     }
 
     pub(crate) async fn tell(&self, news: Progress) {
@@ -211,6 +212,7 @@ pub(crate) fn text(text: &str) -> Send {
         reference: None,
         validity: DEFAULT_VALIDITY,
         max_parts: None,
+        block_optout: true,
     }
 }
 

@@ -70,7 +70,7 @@ async fn outcome_and_receipt_come_in_one_batch(db: TestDb) {
         held.iter().zip(["a", "b", "c"]).map(|(h, id)| outcome(h, accepted(id))).collect();
     let receipts = [delivered("a"), receipt("b", &failed())];
     let receipts = receipts.map(|r| (node.carrier, r)).into();
-    node.tell(Progress { settlements, receipts }).await;
+    node.tell(Progress { settlements, receipts, ..Progress::default() }).await;
     for (held, status) in held.iter().zip([Status::Delivered, Status::Failed, Status::Sent]) {
         let state = node.state(&ann, id(held)).await;
         assert_eq!((state.status, state.captured), (status, Amount(100)));
@@ -108,7 +108,7 @@ async fn an_id_is_found_in_its_other_spellings(db: TestDb) {
         // Both at once.
         let settlements = vec![outcome(&held[2 * i + 1], accepted(ours))];
         let receipts = vec![(node.carrier, delivered(theirs))];
-        node.tell(Progress { settlements, receipts }).await;
+        node.tell(Progress { settlements, receipts, ..Progress::default() }).await;
         assert_eq!(node.status(&ann, id(&held[2 * i + 1])).await, Status::Delivered, "{theirs}");
     }
     node.check().await;
@@ -122,7 +122,12 @@ async fn a_receipt_for_somebody_else_changes_nothing(db: TestDb) {
     node.hear(vec![stray("a")]).await;
     node.settle(vec![outcome(&held[0], accepted("a"))]).await;
     let settlements = vec![outcome(&held[1], accepted("b"))];
-    node.tell(Progress { settlements, receipts: vec![(node.carrier, stray("b"))] }).await;
+    node.tell(Progress {
+        settlements,
+        receipts: vec![(node.carrier, stray("b"))],
+        ..Progress::default()
+    })
+    .await;
     node.hear(vec![stray("a"), stray("b")]).await;
     for held in &held {
         assert_eq!(node.status(&ann, id(held)).await, Status::Sent);

@@ -14,6 +14,7 @@ use heliograph_domain::text::{self, Encoding};
 use heliograph_domain::time::Timestamp;
 use heliograph_service::caller::Caller;
 use heliograph_service::dispatch::judge;
+use heliograph_service::replies::Confirmation;
 use heliograph_service::writer::{Accept, Accepted, Claim, Command, Handed, Progress};
 use heliograph_store::idempotency::{Key, SEND_SMS};
 use heliograph_store::{Error, Result};
@@ -51,7 +52,7 @@ pub(crate) struct Machine {
 /// What a machine waits for in a round.
 struct Waiting {
     accepts: Vec<(usize, MessageId, oneshot::Receiver<Result<Accepted>>)>,
-    told: oneshot::Receiver<std::result::Result<(), (Error, Progress)>>,
+    told: oneshot::Receiver<std::result::Result<Vec<Confirmation>, (Error, Progress)>>,
     _places: Vec<Handed>,
     claimed: Option<oneshot::Receiver<Result<Vec<Handed>>>>,
 }

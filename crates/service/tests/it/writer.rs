@@ -40,14 +40,14 @@ async fn a_poisoned_command_fails_alone(db: TestDb) {
     for (i, held) in held.iter().enumerate() {
         let settlements = vec![outcome(held, accepted(&i.to_string()))];
         let (reply, answer) = oneshot::channel();
-        let news = Progress { settlements, receipts: Vec::new() };
+        let news = Progress { settlements, ..Progress::default() };
         batch.push(Command::Progress(news, reply));
         answers.push(answer);
     }
     node.write(batch).await;
     for (i, mut answer) in answers.into_iter().enumerate() {
         match answer.try_recv().unwrap() {
-            Ok(()) => assert_ne!(i, 5),
+            Ok(_) => assert_ne!(i, 5),
             Err((error, news)) => {
                 assert!(i == 5 && matches!(error, Error::Db(_)), "{i}: {error}");
                 assert_eq!(news.settlements[0].lease.message, all[5].1, "handed back as it was");
@@ -81,7 +81,7 @@ async fn a_poisoned_command_and_one_of_another_kind_are_told_apart(db: TestDb) {
     let accept = Accept { message: Arc::new(message), idempotency: None, reply };
     let settlements = vec![outcome(&held, accepted("a"))];
     let (reply, mut settled) = oneshot::channel();
-    let news = Progress { settlements, receipts: Vec::new() };
+    let news = Progress { settlements, ..Progress::default() };
     let (claimed, mut found) = oneshot::channel();
     let room = node.desk.free_room(9).unwrap();
     let (renewed, mut kept) = oneshot::channel();
@@ -108,7 +108,7 @@ async fn a_database_that_is_away_loses_nothing(db: TestDb) {
     let places = node.desk.places();
     let (reply, answer) = oneshot::channel();
     let settlements = vec![outcome(&held, accepted("a"))];
-    let news = Progress { settlements, receipts: Vec::new() };
+    let news = Progress { settlements, ..Progress::default() };
     let (claimed, found) = oneshot::channel();
     let room = node.desk.free_room(9).unwrap();
     let refused = db

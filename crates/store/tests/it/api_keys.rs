@@ -5,7 +5,7 @@ use crate::support::{BEGIN, TestDb, on_both_engines};
 use heliograph_domain::account::{Mode, Scope, Scopes};
 use heliograph_domain::id::{AccountId, ApiKeyId, Ids};
 use heliograph_store::api_keys::{self, ApiKey};
-use heliograph_store::{Error, Result};
+use heliograph_store::{Error, Result, optouts};
 
 on_both_engines!(api_keys:
     a_key_is_known_by_its_hash,
@@ -45,8 +45,9 @@ async fn a_key_is_known_by_its_hash(db: TestDb) {
     let stored = key(&db, ann);
     insert(&db, &stored, 7).await.unwrap();
     let mut conn = db.db.read().await.unwrap();
-    let found = api_keys::by_hash(&mut conn, &[7; 32]).await.unwrap();
-    assert_eq!(found, Some((stored, "EUR".to_owned())));
+    let found = api_keys::by_hash(&mut conn, &[7; 32]).await.unwrap().unwrap();
+    let list = optouts::standard(&mut conn, (ann, stored.mode)).await.unwrap().unwrap();
+    assert_eq!(found, (stored, "EUR".to_owned(), list.id));
     assert_eq!(api_keys::by_hash(&mut conn, &[8; 32]).await.unwrap(), None);
 }
 
@@ -79,7 +80,7 @@ async fn a_key_is_revoked_once(db: TestDb) {
     assert!(!revoke(&db, stored.id, 10).await);
     assert!(!revoke(&db, ApiKeyId(db.ids.next(BEGIN)), 9).await);
     let mut conn = db.db.read().await.unwrap();
-    let (found, _) = api_keys::by_hash(&mut conn, &[7; 32]).await.unwrap().unwrap();
+    let (found, ..) = api_keys::by_hash(&mut conn, &[7; 32]).await.unwrap().unwrap();
     assert_eq!(found, ApiKey { revoked_at: Some(at(9)), ..stored });
 }
 

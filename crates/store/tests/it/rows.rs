@@ -2,17 +2,18 @@
 
 use crate::support::{BEGIN, TestDb};
 use heliograph_domain::account::Mode;
-use heliograph_domain::id::{AccountId, CarrierId, Ids, MessageId, NodeId, UserId};
+use heliograph_domain::id::{AccountId, CarrierId, Ids, MessageId, NodeId, OptoutListId, UserId};
 use heliograph_domain::lease::{LEASE, Leased};
 use heliograph_domain::message::Message;
 use heliograph_domain::money::Amount;
+use heliograph_domain::optout::OptoutList;
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::text::Encoding;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::ledger::{self, Entry, Kind};
 use heliograph_store::queue::{self, Claim};
-use heliograph_store::{Db, accounts, messages};
+use heliograph_store::{Db, accounts, messages, optouts};
 use std::time::Duration;
 
 pub(crate) const ACME: CarrierId = CarrierId(1);
@@ -31,8 +32,14 @@ pub(crate) async fn account(db: &TestDb, email: &str, amount: i64) -> AccountId 
     let user = UserId(db.ids.next(BEGIN));
     let mut tx = db.db.write().await.unwrap();
     let made = accounts::create(&mut tx, (user, email), "EUR", false, BEGIN).await.unwrap();
-    tx.commit().await.unwrap();
     let account = made.unwrap();
+    for mode in [Mode::Live, Mode::Test] {
+        let id = OptoutListId(db.ids.next(BEGIN));
+        let (name, standard, created_at) = ("default".to_owned(), true, BEGIN);
+        let list = OptoutList { id, account, mode, name, standard, created_at };
+        optouts::make(&mut tx, &list).await.unwrap();
+    }
+    tx.commit().await.unwrap();
     if amount > 0 {
         assert!(credit(db, account, amount).await);
     }
