@@ -1,9 +1,9 @@
 //! Targets: where a webhook may go, and which addresses no webhook may ever reach.
 
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::pin::Pin;
 use url::{Host, Url};
 
@@ -139,6 +139,14 @@ impl Reach {
     /// The public addresses and these.
     pub const fn with(private: Vec<IpNet>) -> Self {
         Self(private)
+    }
+
+    /// Every address there is: for what a person does on their own machine.
+    pub fn everything() -> Self {
+        Self(vec![
+            IpNet::new_assert(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+            IpNet::new_assert(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+        ])
     }
 
     /// Also loopback: for what the operator runs on this machine.

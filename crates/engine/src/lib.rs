@@ -4,6 +4,7 @@ mod breaker;
 mod courier;
 mod dispatch;
 mod flight;
+mod forward;
 mod housekeeping;
 mod http_client;
 mod line;
@@ -11,4 +12,5 @@ mod post;
 mod webhooks;
 mod workers;
 
+pub use forward::Forwarder;
 pub use workers::{Engine, Served, run};

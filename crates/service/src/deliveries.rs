@@ -263,13 +263,14 @@ pub async fn due(cx: &Context) -> Result<Vec<(EndpointId, bool)>> {
     Ok(all.map(|(endpoint, due)| (endpoint, due <= URGENT)).collect())
 }
 
-/// An endpoint as it is now.
+/// An endpoint as it is now, unless its time is over.
 ///
 /// # Errors
 /// As any read.
 pub async fn endpoint(cx: &Context, id: EndpointId) -> Result<Option<Endpoint>> {
     let mut conn = cx.db.read().await?;
-    endpoints::by_number(&mut conn, id).await
+    let found = endpoints::by_number(&mut conn, id).await?;
+    Ok(found.filter(|e| e.expires_at.is_none_or(|at| at > cx.db.now())))
 }
 
 /// Gives freshly committed parcels to the couriers, and rings for those that have to be claimed.

@@ -49,6 +49,19 @@ const QUESTIONS: &[(&str, &str)] = &[
          FROM queue q LEFT JOIN messages m ON m.account = q.account AND m.id = q.id
          WHERE m.id IS NULL LIMIT 20",
     ),
+    (
+        "what is still to be told is an event of an endpoint",
+        "SELECT CAST(NULL AS uuid), 'account ' || d.account || ', endpoint ' || d.endpoint || ', due at ' || d.due_at
+         FROM deliveries d LEFT JOIN events e ON e.account = d.account AND e.id = d.event
+         LEFT JOIN endpoints p ON p.id = d.endpoint AND p.account = d.account
+         WHERE e.id IS NULL OR p.id IS NULL LIMIT 20",
+    ),
+    (
+        "an account has one default opt-out list in each mode",
+        "SELECT CAST(NULL AS uuid), 'account ' || a.id || ': ' || count(l.id)
+         FROM accounts a LEFT JOIN optout_lists l ON l.account = a.id AND l.standard = 1
+         GROUP BY a.id HAVING count(l.id) <> 2 LIMIT 20",
+    ),
     // A part that was taken after its message had failed has a row, but no longer counts.
     (
         "a message of several parts has a row for each part that a carrier took",

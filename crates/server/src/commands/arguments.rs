@@ -1,6 +1,6 @@
 //! The arguments of every command, and what the commands beside a running service share.
 
-use crate::commands::{account, check, credit, key, webhook};
+use crate::commands::{account, check, credit, key, listen, webhook};
 use crate::config::{self, Config};
 use crate::simulator::SmscArgs;
 use crate::{carriers, folder, serve};
@@ -65,6 +65,8 @@ pub(crate) enum Command {
     /// Register webhook endpoints, try them out, and tell them things again
     #[command(subcommand)]
     Webhook(webhook::Webhook),
+    /// Show an account's events on this machine, verified, as they happen; beside a running service
+    Listen(listen::Listen),
     /// Put money into an account by hand, or take it out
     Credit(credit::Credit),
     /// Prove that no message is lost and no balance drifts: exit 1 and a list when something is wrong
@@ -138,6 +140,7 @@ pub(crate) fn main(
             Command::Account(what) => account::run(&desk, what).await,
             Command::Key(what) => key::run(&desk, what).await,
             Command::Webhook(what) => webhook::run(&desk, what).await,
+            Command::Listen(what) => listen::run(&desk, what).await,
             Command::Credit(what) => credit::run(&desk, &what).await,
             Command::Check => check::run(&desk).await,
             Command::Serve(_) | Command::Smsc(_) => Ok(ExitCode::SUCCESS),

@@ -5,6 +5,7 @@ mod arguments;
 mod check;
 mod credit;
 mod key;
+mod listen;
 mod webhook;
 
 pub(crate) use arguments::{Cli, Command, Role, ServeArgs, main};

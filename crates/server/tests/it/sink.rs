@@ -2,6 +2,7 @@
 
 use crate::patience::{eventually, pause};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,8 @@ pub(crate) enum Mood {
     Endless,
     /// 200 after a while.
     After(Duration),
+    /// 200, but for one webhook in twenty 500 when it comes for the first time.
+    Flaky,
 }
 
 impl Mood {
@@ -37,6 +40,8 @@ pub(crate) struct Received {
     headers: Vec<(String, String)>,
     pub(crate) body: String,
     pub(crate) at: Instant,
+    /// Whether a flaky sink answered with 500.
+    pub(crate) refused: bool,
 }
 
 impl Received {
@@ -67,6 +72,17 @@ impl Received {
 struct Shared {
     mood: Mutex<Mood>,
     log: Mutex<Vec<Received>>,
+    /// What a flaky sink has refused.
+    refused: Mutex<HashSet<String>>,
+}
+
+impl Shared {
+    /// What becomes of a request in a flaky mood.
+    fn refuses(&self, id: &str) -> bool {
+        let unlucky = id.bytes().fold(0u32, |sum, b| sum.wrapping_mul(31) + u32::from(b)) % 20 == 0;
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        unlucky && refused.insert(id.to_owned())
+    }
 }
 
 /// A running sink; its threads end with their connections.
@@ -80,7 +96,7 @@ impl Sink {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let mood = Mutex::new(Mood::status(200));
-        let shared = Arc::new(Shared { mood, log: Mutex::default() });
+        let shared = Arc::new(Shared { mood, log: Mutex::default(), refused: Mutex::default() });
         let theirs = shared.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -114,9 +130,13 @@ impl Sink {
 
 fn serve(stream: TcpStream, shared: &Shared) {
     let mut reader = BufReader::new(stream);
-    while let Some(received) = read(&mut reader) {
+    while let Some(mut received) = read(&mut reader) {
         // The mood of the moment in which a request came; it counts as come when that is known.
-        let mood = shared.mood.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut mood = shared.mood.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if matches!(mood, Mood::Flaky) {
+            received.refused = shared.refuses(received.id());
+            mood = Mood::status(if received.refused { 500 } else { 200 });
+        }
         shared.log.lock().unwrap_or_else(PoisonError::into_inner).push(received);
         if treat(reader.get_mut(), &mood).is_none() {
             return;
@@ -136,7 +156,8 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Received> {
     while let Some((name, value)) = line()?.split_once(':') {
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let mut received = Received { path, headers, body: String::new(), at: Instant::now() };
+    let mut received =
+        Received { path, headers, body: String::new(), at: Instant::now(), refused: false };
     let mut body = vec![0; received.header("content-length").parse().unwrap_or(0)];
     reader.read_exact(&mut body).ok()?;
     received.body = String::from_utf8(body).ok()?;
@@ -157,6 +178,8 @@ fn treat(stream: &mut TcpStream, mood: &Mood) -> Option<()> {
             pause(*time);
             stream.write_all(ok).ok()
         }
+        // Taken for one of the others above.
+        Mood::Flaky => stream.write_all(ok).ok(),
         Mood::Hang => {
             // Until the caller has had enough.
             let _ = stream.read(&mut [0]);

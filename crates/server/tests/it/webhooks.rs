@@ -11,7 +11,7 @@ use std::time::Duration;
 
 each_engine!(webhooks: each_end_is_told_once_and_signed an_endpoint_hears_what_it_chose
     a_secret_is_rotated a_failure_is_tried_again_with_the_same_id answers_that_are_none
-    wait_when_asked_to gone_for_good off_and_on_again what_was_told_is_told_again
+    many_at_once_and_some_fail wait_when_asked_to gone_for_good off_and_on_again what_was_told_is_told_again
     the_test_button a_crash_between_attempt_and_record places_that_nobody_may_reach);
 
 const DEMO: &str = "demo@localhost";
@@ -176,6 +176,23 @@ fn answers_that_are_none(engine: Engine) {
         1,
         "not the first one's"
     );
+}
+
+fn many_at_once_and_some_fail(engine: Engine) {
+    let (server, sink) = (server(engine), Sink::start());
+    let key = server.key();
+    add(&server, &sink.url("/"), &[]);
+    sink.behave(Mood::Flaky);
+    let ids: BTreeSet<_> =
+        (100..200).map(|n| server.accepted(&key, &hello(&format!("+4477009{n:05}")))).collect();
+    eventually("every one is taken", || {
+        let taken = sink.received().into_iter().filter(|r| !r.refused);
+        let taken: BTreeSet<_> =
+            taken.map(|r| r.json()["data"]["id"].as_str().unwrap().to_owned()).collect();
+        (taken == ids).then_some(())
+    });
+    let again = sink.received().len() - ids.len();
+    assert_eq!(again, sink.received().iter().filter(|r| r.refused).count());
 }
 
 fn wait_when_asked_to(engine: Engine) {

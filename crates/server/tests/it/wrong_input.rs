@@ -60,8 +60,7 @@ const FIELDS: &str = r##"
     dryRun           | wrong_type         | "true" | 1 | []
     shortenUrl       | wrong_type         | "false" | 0
     shortenUrl       | not_available      | true
-    blockOptout      | wrong_type         | "false" | 0
-    blockOptout      | not_available      | true
+    blockOptout      | wrong_type         | "false" | 0 | 1
     schedule         | not_available      | "2030-01-01T00:00:00Z" | "" | 1
     scheduleTimezone | not_available      | "Europe/London" | {}
     recipients       | unknown_field      | ["+447700900123"] | 1 | null"##;
@@ -135,14 +134,14 @@ fn everything_at_once(engine: Engine) {
     let server = Server::start(engine);
     let (key, before) = (server.key(), server.stored());
     let body = r#"{"originator":"Twelve chars","recipient":"Ann","reference":7,"validitySeconds":1,
-        "maxParts":0,"blockOptout":true,"shortenUrl":true,"schedule":"now","dryRun":"yes",
+        "maxParts":0,"blockOptout":"no","shortenUrl":true,"schedule":"now","dryRun":"yes",
         "Text":"Hello","a/b~c":1,"originator":"Shop"}"#;
     let mut faults = problem(&server.ask(&Request::send_sms(&key, body)), 400, "invalid_request");
     faults.sort();
     let expected = [
         ("#/Text", "unknown_field"),
         ("#/a~1b~0c", "unknown_field"),
-        ("#/blockOptout", "not_available"),
+        ("#/blockOptout", "wrong_type"),
         ("#/dryRun", "wrong_type"),
         ("#/maxParts", "out_of_range"),
         ("#/originator", "duplicate_field"),

@@ -5,6 +5,7 @@ use crate::http::Request;
 use crate::load::{Load, Message};
 use crate::rounds::{CUT_EVERY, WINDOW};
 use crate::server::Server;
+use crate::sink::Received;
 use crate::smsc::Entry;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -13,6 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 #[derive(Debug)]
 pub(crate) struct Final {
     message: Message,
+    id: String,
     status: String,
     failure: Value,
     possible_duplicate: bool,
@@ -30,6 +32,7 @@ impl Final {
             assert_eq!(status, 200, "{shown}");
             Self {
                 message,
+                id: id.clone(),
                 status: shown["status"].as_str().unwrap().to_owned(),
                 failure: shown["failure"]["code"].clone(),
                 possible_duplicate: shown["possibleDuplicate"] == true,
@@ -45,6 +48,7 @@ pub(crate) struct Case<'a> {
     pub(crate) log: &'a Log,
     pub(crate) finals: &'a [Final],
     pub(crate) journal: Vec<Entry>,
+    pub(crate) webhooks: Vec<Received>,
     pub(crate) kills: u64,
 }
 
@@ -65,19 +69,36 @@ impl Case<'_> {
         if doubled > bound {
             wrong.push(format!("{doubled} submitted again, at most {bound} may be"));
         }
+        let told = self.told();
+        wrong.extend(self.finals.iter().filter_map(|f| untold(f, &told)));
+        wrong.extend(tales(&told, server));
+        let again = self.webhooks.len() - told.values().map(|ids| ids.len()).sum::<usize>();
         wrong.extend(books(server));
         let failed = self.finals.iter().filter(|f| f.status == "FAILED").count();
         let summary = format!(
             "{} kills, {} link cuts, {} messages, {} acknowledged, {} answers lost, {} submitted, \
-             {doubled} doubled of {bound} allowed, {failed} failed",
+             {doubled} doubled of {bound} allowed, {failed} failed, {} webhooks and {again} once more",
             self.kills,
             cuts,
             self.load.messages(),
             self.finals.len(),
             self.log.lost,
             taken.len(),
+            told.len(),
         );
         (summary, wrong)
+    }
+
+    fn told(&self) -> Told<'_> {
+        let mut told = Told::new();
+        for webhook in &self.webhooks {
+            let event = webhook.json();
+            let message = event["data"]["id"].as_str().unwrap().to_owned();
+            let kind = event["type"].as_str().unwrap().to_owned();
+            let known = told.entry(message).or_default().entry(webhook.id()).or_default();
+            (known.kind, known.taken) = (kind, known.taken + u64::from(!webhook.refused));
+        }
+        told
     }
 
     fn taken(&self) -> Taken<'_> {
@@ -114,6 +135,36 @@ impl Case<'_> {
         let strangers = taken.keys().filter(|to| !known.contains(**to));
         strangers.map(|to| format!("nobody sent anything to {to}")).collect()
     }
+}
+
+/// What the sink was told of each message, by webhook-id.
+type Told<'a> = HashMap<String, HashMap<&'a str, Known>>;
+
+/// One webhook, however often it came.
+#[derive(Debug, Default)]
+struct Known {
+    kind: String,
+    /// How often the sink answered 200.
+    taken: u64,
+}
+
+/// What is wrong with what was told of one acknowledged message.
+fn untold(f: &Final, told: &Told<'_>) -> Option<String> {
+    let kind = format!("message.{}", f.status.to_lowercase());
+    let what = match told.get(&f.id) {
+        None => "nobody was told".to_owned(),
+        Some(ids) if ids.len() > 1 => format!("told as several events: {ids:?}"),
+        Some(ids) if ids.values().all(|k| k.kind == kind && k.taken > 0) => return None,
+        Some(ids) => format!("told otherwise: {ids:?}"),
+    };
+    Some(format!("{f:?}: {what}"))
+}
+
+/// What was told and never happened.
+fn tales(told: &Told<'_>, server: &Server) -> Option<String> {
+    let ended = server.database.number("SELECT count(*) FROM messages WHERE status IN (2, 3)");
+    let told = i64::try_from(told.len()).unwrap();
+    (told != ended).then(|| format!("{told} messages were told of, {ended} have ended"))
 }
 
 fn most(parts: &HashMap<u8, u64>) -> u64 {

@@ -1,4 +1,5 @@
-//! `kill -9` at random moments under load, judged from outside by what driver and SMSC wrote down.
+//! `kill -9` at random moments under load, judged from outside by what driver, SMSC and
+//! webhook sink wrote down.
 //!
 //! `HELIOGRAPH_BIN` names the program (else it is what Cargo has built), `HELIOGRAPH_KILL_ROUNDS`
 //! the number of rounds (25), and `HELIOGRAPH_KILL_SEED` brings back the moments of an earlier run.
@@ -35,6 +36,10 @@ mod rounds;
 #[path = "../it/server.rs"]
 #[allow(dead_code, reason = "the other test binary uses all of it")]
 mod server;
+#[cfg(test)]
+#[path = "../it/sink.rs"]
+#[allow(dead_code, reason = "the other test binary uses all of it")]
+mod sink;
 #[cfg(test)]
 #[path = "../it/smsc.rs"]
 #[allow(dead_code, reason = "the other test binary uses all of it")]

@@ -6,6 +6,7 @@ use crate::judge::{Case, Final, check};
 use crate::load::Load;
 use crate::patience::{pause, within};
 use crate::server::Server;
+use crate::sink::{Mood, Sink};
 use crate::smsc::Smsc;
 use std::time::{Duration, Instant};
 
@@ -42,13 +43,18 @@ pub(crate) fn run(engine: Engine, nodes: usize) {
     let smsc = smsc();
     let nodes = install(engine, nodes, &smsc);
     let load = Load::new(nodes[0].live_key("ann@example.com", "10000.00"), nodes.len());
+    let sink = Sink::start();
+    sink.behave(Mood::Flaky);
+    let url = sink.url("/");
+    nodes[0].told(&["webhook", "add", "--account", "ann@example.com", "--live", "--url", &url]);
     let random = fastrand::Rng::with_seed(seed);
     let mut site = Site { nodes, load: &load, random, kills: 0, wrong: Vec::new() };
     let log = under_load(&load, || site.all_rounds(rounds));
     let Site { nodes, kills, mut wrong, .. } = site;
     wrong.extend(drain(&nodes[0]));
     let finals = finals(&load, &log);
-    let case = Case { load: &load, log: &log, finals: &finals, journal: smsc.journal(), kills };
+    let (journal, webhooks) = (smsc.journal(), sink.received());
+    let case = Case { load: &load, log: &log, finals: &finals, journal, webhooks, kills };
     let (summary, found) = case.judge(&nodes[0]);
     println!("kill: {engine:?}, seed {seed}, {rounds} rounds: {summary}");
     wrong.extend(log.wrong.iter().cloned().chain(found));
@@ -64,7 +70,8 @@ fn smsc() -> Smsc {
 }
 
 fn install(engine: Engine, nodes: usize, smsc: &Smsc) -> Vec<Server> {
-    let config = "[rates]\ndefault = '0.0100'\n[telemetry]\nlog = 'warn,heliograph=info'\n";
+    let config = "[rates]\ndefault = '0.0100'\n[webhooks]\nallow_private = ['127.0.0.1/32']\n\
+                  [telemetry]\nlog = 'warn,heliograph=info'\n";
     let first = Server::new(engine, &format!("{config}{}", smsc.config(WINDOW)));
     // The schema, before anybody starts.
     first.told(&["account", "create", "--email", "first@example.com"]);
@@ -166,11 +173,19 @@ impl Site<'_> {
     }
 }
 
-/// Waits until every message has come to its end.
-fn drain(server: &Server) -> Option<String> {
-    let open = || server.database.number("SELECT count(*) FROM messages WHERE status < 2");
-    let done = within(DRAIN, || (open() == 0).then_some(()));
-    (done.is_none()).then(|| format!("{} messages never came to an end", open()))
+/// Waits until every message has come to its end, and every webhook is taken.
+fn drain(server: &Server) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (what, sql) in [
+        ("messages never came to an end", "SELECT count(*) FROM messages WHERE status < 2"),
+        ("webhooks were never taken", "SELECT count(*) FROM deliveries"),
+    ] {
+        let open = || server.database.number(sql);
+        if within(DRAIN, || (open() == 0).then_some(())).is_none() {
+            wrong.push(format!("{} {what}", open()));
+        }
+    }
+    wrong
 }
 
 /// What the API says in the end about each message that was acknowledged.

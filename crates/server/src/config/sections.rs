@@ -1,0 +1,294 @@
+//! The sections of the configuration: every key with its default, and what may stand in it.
+
+use anyhow::{Context, bail};
+use heliograph_domain::money::Amount;
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// The whole configuration. `config.default.toml` says what each key is for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) server: Server,
+    pub(crate) database: Database,
+    pub(crate) accounts: Accounts,
+    pub(crate) carriers: Vec<CarrierConfig>,
+    pub(crate) routes: Vec<RouteConfig>,
+    pub(crate) numbers: Vec<NumberConfig>,
+    pub(crate) optouts: Optouts,
+    pub(crate) rates: RatesConfig,
+    pub(crate) webhooks: Webhooks,
+    pub(crate) telemetry: Telemetry,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Server {
+    pub(crate) listen: SocketAddr,
+    pub(crate) behind_proxy: bool,
+    pub(crate) data_dir: String,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
+        Self { listen, behind_proxy: false, data_dir: "data".to_owned() }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Database {
+    url: Option<Secret>,
+    pub(crate) connections: usize,
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self { url: None, connections: 16 }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Accounts {
+    pub(crate) currency: String,
+}
+
+impl Default for Accounts {
+    fn default() -> Self {
+        Self { currency: "EUR".to_owned() }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CarrierKind {
+    Smpp,
+    Simulated,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CarrierConfig {
+    pub(crate) name: String,
+    pub(crate) kind: CarrierKind,
+    #[serde(default)]
+    pub(crate) host: String,
+    #[serde(default = "smpp_port")]
+    pub(crate) port: u16,
+    #[serde(default)]
+    pub(crate) system_id: String,
+    #[serde(default)]
+    pub(crate) password: Secret,
+    #[serde(default)]
+    pub(crate) system_type: String,
+    #[serde(default = "window")]
+    pub(crate) window: u16,
+    #[serde(default)]
+    pub(crate) rate: u32,
+}
+
+const fn smpp_port() -> u16 {
+    2775
+}
+
+const fn window() -> u16 {
+    10
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RouteConfig {
+    pub(crate) prefix: String,
+    pub(crate) carriers: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RatesConfig {
+    #[serde(deserialize_with = "amount")]
+    pub(crate) default: Amount,
+    pub(crate) file: Option<PathBuf>,
+}
+
+fn amount<'de, D: Deserializer<'de>>(d: D) -> Result<Amount, D::Error> {
+    String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NumberConfig {
+    pub(crate) number: String,
+    pub(crate) account: String,
+}
+
+/// What people are answered; nothing when it is empty.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Optouts {
+    pub(crate) stop_reply: String,
+    pub(crate) start_reply: String,
+    pub(crate) help_reply: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Webhooks {
+    pub(crate) timeout_seconds: u64,
+    pub(crate) allow_private: Vec<IpNet>,
+    pub(crate) retention_days: u64,
+}
+
+impl Default for Webhooks {
+    fn default() -> Self {
+        Self { timeout_seconds: 15, allow_private: Vec::new(), retention_days: 30 }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Telemetry {
+    pub(crate) log: String,
+    pub(crate) format: LogFormat,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self { log: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+/// A value that is never printed: written out, or named by the file or the variable that holds it.
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Secret {
+    Plain(String),
+    File { file: PathBuf },
+    Env { env: String },
+}
+
+impl Default for Secret {
+    fn default() -> Self {
+        Self::Plain(String::new())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Secret {
+    /// The value itself.
+    pub(crate) fn reveal(&self) -> anyhow::Result<String> {
+        match self {
+            Self::Plain(text) => Ok(text.clone()),
+            Self::File { file } => {
+                let text = std::fs::read_to_string(file);
+                let text = text
+                    .with_context(|| format!("the secret in {} can't be read", file.display()))?;
+                Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+            }
+            Self::Env { env } => {
+                std::env::var(env).with_context(|| format!("the secret in ${env} can't be read"))
+            }
+        }
+    }
+}
+
+impl Config {
+    /// Where the database is: by default a file in the data folder.
+    pub(crate) fn database_url(&self) -> anyhow::Result<String> {
+        match &self.database.url {
+            Some(url) => url.reveal(),
+            None => Ok(format!("sqlite:{}/heliograph.db", self.server.data_dir)),
+        }
+    }
+
+    /// Refuses what can be read and makes no sense.
+    pub(crate) fn validate(&self) -> anyhow::Result<()> {
+        if !(2..=1_000).contains(&self.database.connections) {
+            bail!("database.connections must be from 2 to 1000");
+        }
+        self.validate_carriers()?;
+        self.validate_routes()?;
+        self.validate_numbers()?;
+        if !(1..=30).contains(&self.webhooks.timeout_seconds) {
+            bail!("webhooks.timeout_seconds must be from 1 to 30");
+        }
+        if !(6..=3_650).contains(&self.webhooks.retention_days) {
+            bail!(
+                "webhooks.retention_days must be from 6 to 3650: an endpoint is given five days to recover"
+            );
+        }
+        let currency = &self.accounts.currency;
+        if currency.len() != 3 || !currency.bytes().all(|b| b.is_ascii_uppercase()) {
+            bail!("accounts.currency must be three capital letters, like EUR, not '{currency}'");
+        }
+        if self.rates.default < Amount::ZERO {
+            bail!("rates.default can't be negative");
+        }
+        Ok(())
+    }
+
+    fn validate_carriers(&self) -> anyhow::Result<()> {
+        for c in &self.carriers {
+            if c.name.is_empty() || c.name.len() > 64 || c.name.chars().any(char::is_control) {
+                bail!("carriers: each needs a name, of at most 64 bytes; '{}' is none", c.name);
+            }
+            if c.name == heliograph_domain::carrier::SIMULATED {
+                bail!("carriers: the name '{}' is taken by the carrier of test messages", c.name);
+            }
+            if self.carriers.iter().filter(|d| d.name == c.name).count() > 1 {
+                bail!("carriers: the name '{}' stands there twice", c.name);
+            }
+            if c.kind == CarrierKind::Smpp && c.host.is_empty() {
+                bail!("carriers: '{}' needs a host", c.name);
+            }
+            if c.window == 0 {
+                bail!("carriers: the window of '{}' must be at least 1", c.name);
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_routes(&self) -> anyhow::Result<()> {
+        for r in &self.routes {
+            if !r.prefix.bytes().all(|b| b.is_ascii_digit()) {
+                bail!("routes: the prefix '{}' must be digits, without a plus", r.prefix);
+            }
+            if self.routes.iter().filter(|s| s.prefix == r.prefix).count() > 1 {
+                bail!("routes: prefix '{}' stands there twice", r.prefix);
+            }
+            if r.carriers.is_empty() {
+                bail!("routes: prefix '{}' names no carrier", r.prefix);
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_numbers(&self) -> anyhow::Result<()> {
+        for n in &self.numbers {
+            let digits = n.number.bytes().all(|b| b.is_ascii_digit());
+            if !digits || !(3..=15).contains(&n.number.len()) {
+                bail!("numbers: '{}' must be 3 to 15 digits, without a plus", n.number);
+            }
+            if self.numbers.iter().filter(|m| m.number == n.number).count() > 1 {
+                bail!("numbers: '{}' stands there twice", n.number);
+            }
+        }
+        Ok(())
+    }
+}
