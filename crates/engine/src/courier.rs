@@ -19,7 +19,7 @@ use heliograph_service::writer::{self, Command, Writer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 /// Parcels that a courier takes in ahead, at most.
@@ -47,6 +47,8 @@ pub(crate) struct Equipment {
     pub(crate) writer: Writer,
     pub(crate) couriers: Couriers,
     pub(crate) client: HttpClient,
+    /// One for each POST that the node may have under way.
+    pub(crate) sockets: Arc<Semaphore>,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
@@ -139,6 +141,8 @@ impl Courier {
                 Next::Reported => self.report = None,
                 Next::Bell => self.more = true,
                 Next::Look => {
+                    let now = Instant::now();
+                    self.lines.retain(|line| line.is_good(now));
                     if self.is_idle() {
                         break;
                     }
@@ -176,14 +180,19 @@ impl Courier {
             waiting.into_iter().for_each(|parcel| self.put_off(parcel));
             return;
         }
-        while self.posts.len() < room
-            && let Some(parcel) = self.waiting.pop_front()
-        {
-            self.start(parcel);
+        while self.posts.len() < room && !self.waiting.is_empty() {
+            // Each endpoint may have one under way, however many wait for others that take their time.
+            let socket = self.with.sockets.clone().try_acquire_owned().ok();
+            if socket.is_none() && !self.posts.is_empty() {
+                return;
+            }
+            if let Some(parcel) = self.waiting.pop_front() {
+                self.start(parcel, socket);
+            }
         }
     }
 
-    fn start(&mut self, parcel: Parcel) {
+    fn start(&mut self, parcel: Parcel, socket: Option<OwnedSemaphorePermit>) {
         let timeout = self.with.context.settings().webhook_timeout;
         // An attempt that begins now has to end before another node may begin one.
         if parcel.since.elapsed() + timeout > STOP_AFTER {
@@ -202,6 +211,7 @@ impl Courier {
         let work = async move {
             let begun = Instant::now();
             let (response, line) = post.send(line).await;
+            drop(socket);
             Done { parcel, response, took: begun.elapsed(), line }
         };
         self.posts.push(work.boxed());

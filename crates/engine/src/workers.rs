@@ -11,7 +11,8 @@ use heliograph_service::context::Context;
 use heliograph_service::dispatch::Desks;
 use heliograph_service::events::Couriers;
 use heliograph_service::writer::Writer;
-use tokio::sync::watch;
+use std::sync::Arc;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 /// What the workers need.
@@ -40,6 +41,9 @@ pub struct Served {
     pub window: usize,
 }
 
+/// POSTs to webhook endpoints that may be under way at once: half of the open files that a process usually has.
+const SOCKETS: usize = 512;
+
 /// Messages that are leased ahead for a carrier with this window: a crash can double at most so many.
 const fn claim_ahead(window: usize) -> usize {
     let twice = window.saturating_mul(2);
@@ -57,11 +61,13 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
         workers.spawn(dispatcher.run());
     }
     let client = HttpClient::new(context.resolver.clone());
+    let sockets = Arc::new(Semaphore::new(SOCKETS));
     let equipment = Equipment {
         context: context.clone(),
         writer: writer.clone(),
         couriers,
         client,
+        sockets,
         stop: stop.clone(),
     };
     workers.spawn(webhooks::run(equipment));

@@ -255,6 +255,8 @@ pub async fn replay(cx: &Context, id: EndpointId, again: Again) -> Result<u64> {
     };
     let (account, mode) = (endpoint.account, endpoint.mode);
     let what = Replay { account, mode, endpoint: id, from, to, failed };
+    // Read once: what comes to wait from now on happened after `to`, or is lined up here.
+    let pending = deliveries::pending(&mut cx.db.read().await?, id).await?;
     let (mut after, mut lined_up) = (EventId(Uuid::nil()), 0);
     loop {
         let mut tx = cx.db.write().await?;
@@ -262,35 +264,24 @@ pub async fn replay(cx: &Context, id: EndpointId, again: Again) -> Result<u64> {
         let Some((last, _)) = found.last() else { return Ok(lined_up) };
         after = *last;
         let wanted = found.iter().filter(|(_, kind)| endpoint.kinds.has(*kind));
-        let wanted: Vec<EventId> = wanted.map(|(event, _)| *event).collect();
-        lined_up += line_up(&mut tx, &endpoint, &wanted, cx.db.now()).await?;
+        let wanted = wanted.map(|(event, _)| *event).filter(|event| !pending.contains(event));
+        let wanted: Vec<EventId> = wanted.collect();
+        lined_up += deliveries::again(&mut tx, (id, account), &wanted, cx.db.now()).await?;
         tx.commit().await?;
     }
 }
 
 async fn replay_these(cx: &Context, endpoint: &Endpoint, events: Vec<EventId>) -> Result<u64> {
     let mut tx = cx.db.write().await?;
+    let pending = deliveries::pending(&mut tx, endpoint.id).await?;
     let unique: HashSet<EventId> = events.into_iter().collect();
     for event in &unique {
         let found = events::get(&mut tx, endpoint.account, *event).await?;
         found.filter(|(e, _)| e.mode == endpoint.mode).ok_or(Error::NotFound)?;
     }
-    let unique: Vec<EventId> = unique.into_iter().collect();
-    let lined_up = line_up(&mut tx, endpoint, &unique, cx.db.now()).await?;
+    let wanted: Vec<EventId> = unique.difference(&pending).copied().collect();
+    let whom = (endpoint.id, endpoint.account);
+    let lined_up = deliveries::again(&mut tx, whom, &wanted, cx.db.now()).await?;
     tx.commit().await?;
     Ok(lined_up)
-}
-
-async fn line_up(
-    tx: &mut Conn,
-    endpoint: &Endpoint,
-    events: &[EventId],
-    now: Timestamp,
-) -> heliograph_store::Result<u64> {
-    let (to, account) = (endpoint.id, endpoint.account);
-    let due =
-        |event: &EventId| Fresh { endpoint: to, due_at: now, event: *event, account, owner: None };
-    let due: Vec<Fresh> = events.iter().map(due).collect();
-    deliveries::insert(tx, &due, now).await?;
-    Ok(due.len() as u64)
 }

@@ -8,6 +8,7 @@ use heliograph_domain::event::Occurrence;
 use heliograph_domain::id::{AccountId, EndpointId, EventId, NodeId};
 use heliograph_domain::lease::DeliveryLease;
 use heliograph_domain::time::Timestamp;
+use std::collections::HashSet;
 
 /// One event for one endpoint, on its way into the table.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +50,38 @@ pub async fn insert(tx: &mut Conn, all: &[Fresh], lease_until: Timestamp) -> Res
         ]
     });
     tx.bulk_ahead(&INSERT, &rows.collect()).await
+}
+
+const AGAIN: Bulk = Bulk {
+    each: "INSERT INTO deliveries (endpoint, due_at, event, account, attempt, tries)
+           VALUES ($1, $2, $3, $4, 0, 0) ON CONFLICT DO NOTHING",
+    all: "INSERT INTO deliveries (endpoint, due_at, event, account, attempt, tries)
+          SELECT *, 0, 0 FROM unnest($1::integer[], $2::bigint[], $3::uuid[], $4::bigint[]) ON CONFLICT DO NOTHING",
+};
+
+/// Lines up for an endpoint what it is to be told again; how many. Give none that is [`pending`].
+///
+/// # Errors
+/// As any write.
+pub async fn again(
+    tx: &mut Conn,
+    (endpoint, account): (EndpointId, AccountId),
+    events: &[EventId],
+    due_at: Timestamp,
+) -> Result<u64> {
+    let rows =
+        events.iter().map(|e| [endpoint.0.into(), due_at.into(), e.0.into(), account.0.into()]);
+    tx.bulk_execute(&AGAIN, &rows.collect()).await
+}
+
+/// All that waits for an endpoint.
+///
+/// # Errors
+/// As any read.
+pub async fn pending(conn: &mut Conn, endpoint: EndpointId) -> Result<HashSet<EventId>> {
+    let sql = "SELECT event FROM deliveries WHERE endpoint = $1";
+    let all = conn.query(sql, &[endpoint.0.into()], |r| Ok(EventId(r.uuid(0)?))).await?;
+    Ok(all.into_iter().collect())
 }
 
 /// The endpoints that something waits for, with the time when the first of it is due.

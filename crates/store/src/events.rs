@@ -112,8 +112,7 @@ pub struct Replay {
     pub failed: bool,
 }
 
-/// Events that match and come after `after`, the oldest first, without those that still wait for the endpoint; at
-/// most `limit`.
+/// Events that match and come after `after`, the oldest first; at most `limit`.
 ///
 /// # Errors
 /// As any read.
@@ -125,7 +124,6 @@ pub async fn to_replay(
 ) -> Result<Vec<(EventId, Kind)>> {
     let sql = "SELECT e.id, e.kind FROM events e
         WHERE e.account = $1 AND e.id > $2 AND e.mode = $3 AND e.test = 0 AND e.at >= $4 AND e.at < $5
-          AND e.id NOT IN (SELECT event FROM deliveries WHERE endpoint = $6)
           AND ($7 = 0 OR (NOT (e.endpoint = $6 AND coalesce(e.outcome, 0) BETWEEN 200 AND 299)
             AND NOT EXISTS (SELECT 1 FROM attempts t WHERE t.account = e.account AND t.event = e.id
               AND t.endpoint = $6 AND t.outcome BETWEEN 200 AND 299)))

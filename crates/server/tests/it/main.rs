@@ -17,6 +17,8 @@ mod idempotency;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod listen;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod patience;
@@ -39,6 +41,8 @@ mod sink;
 mod smsc;
 #[cfg(test)]
 mod start;
+#[cfg(test)]
+mod tls;
 #[cfg(test)]
 mod webhooks;
 #[cfg(test)]

@@ -90,6 +90,12 @@ impl Server {
         self.run(command.args(arguments));
     }
 
+    /// Starts it with a variable in its environment.
+    pub(crate) fn launch_with_variable(&mut self, name: &str, value: &str) {
+        let mut command = self.command();
+        self.run(command.args(["serve", "--listen", "127.0.0.1:0"]).env(name, value));
+    }
+
     /// Starts it so that a write beyond the limit of [`Process::limit_files`] is an error to it, as
     /// on a full disk, and not its end.
     pub(crate) fn launch_without_sigxfsz(&mut self) {
