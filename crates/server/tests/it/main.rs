@@ -23,6 +23,9 @@ mod live;
 #[cfg(test)]
 mod patience;
 #[cfg(test)]
+#[cfg(feature = "test-peers")]
+mod peers;
+#[cfg(test)]
 #[cfg(feature = "test-postgres")]
 mod postgres;
 #[cfg(test)]
