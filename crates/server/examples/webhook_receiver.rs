@@ -27,7 +27,11 @@ fn receive(webhook: &Webhook, headers: &HeaderMap, body: &[u8]) -> Result<(), Bo
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let webhook = Webhook::new(&std::env::var("WEBHOOK_SECRET")?)?;
+    let secret = std::env::var("WEBHOOK_SECRET")?;
+    if secret.trim_start_matches("whsec_").is_empty() {
+        return Err("WEBHOOK_SECRET is empty: anybody could sign".into());
+    }
+    let webhook = Webhook::new(&secret)?;
     let port: u16 = std::env::var("PORT")?.parse()?;
     for stream in TcpListener::bind((Ipv4Addr::LOCALHOST, port))?.incoming() {
         // Who breaks off gets no answer; the next one does.

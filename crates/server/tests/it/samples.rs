@@ -32,7 +32,7 @@ fn sample(path: &str) -> PathBuf {
 fn python() {
     let python = std::env::var("HELIOGRAPH_PEERS_PYTHON").expect("see the head of this file");
     holds("python/receiver.py", |_| {
-        let mut command = Command::new(python);
+        let mut command = Command::new(&python);
         command.arg(sample("python/receiver.py"));
         command
     });
@@ -61,7 +61,7 @@ fn rust() {
     let beside = Path::new(env!("CARGO_BIN_EXE_heliograph")).parent().unwrap();
     let program = beside.join("examples/webhook_receiver");
     assert!(program.exists(), "cargo build -p heliograph-server --example webhook_receiver");
-    holds("webhook_receiver.rs", |_| Command::new(program));
+    holds("webhook_receiver.rs", |_| Command::new(&program));
 }
 
 /// A receiver, and the endpoint that it is.
@@ -74,9 +74,9 @@ struct Receiver {
 }
 
 /// What holds for each of them.
-fn holds(name: &'static str, command: impl FnOnce(u16) -> Command) {
+fn holds(name: &'static str, command: impl Fn(u16) -> Command) {
     let server = Server::with(Engine::Sqlite, "[webhooks]\nallow_private = ['127.0.0.1/32']\n");
-    let receiver = Receiver::start(name, &server, command);
+    let receiver = Receiver::start(name, &server, &command);
     receiver.takes_a_test(&server);
     let key = server.key();
     server.accepted(&key, &hello("+447700900123"));
@@ -88,16 +88,38 @@ fn holds(name: &'static str, command: impl FnOnce(u16) -> Command) {
     receiver.takes_a_test(&server);
     server.accepted(&key, &hello("+447700900001"));
     receiver.prints("verified message.failed ");
+    nothing_passes_without_a_secret(name, &command);
+}
+
+/// With an empty key, anybody could sign.
+fn nothing_passes_without_a_secret(name: &str, command: &impl Fn(u16) -> Command) {
+    for secret in ["", "whsec_"] {
+        let address = free_address();
+        let mut process = launch(command, address, secret);
+        let listens = eventually(&format!("{name} listens, or gives up"), || {
+            let ended = process.ended().is_some();
+            (ended || TcpStream::connect(address).is_ok()).then_some(!ended)
+        });
+        let (at, body) = (now(), r#"{"type":"message.delivered"}"#);
+        let forged = Webhook::from_bytes(Vec::new()).unwrap();
+        let forged = forged.sign("evt_1", at, body.as_bytes()).unwrap();
+        let request = Receiver::post("evt_1", at, &forged).body(body);
+        let answer = listens.then(|| http::ask(address, &request).unwrap().status);
+        assert!(answer.is_none_or(|status| status == 400), "{name}: {answer:?}");
+    }
+}
+
+fn launch(command: &impl Fn(u16) -> Command, address: SocketAddr, secret: &str) -> Process {
+    let mut command = command(address.port());
+    process::clear(&mut command);
+    Process::start(command.env("WEBHOOK_SECRET", secret).env("PORT", address.port().to_string()))
 }
 
 impl Receiver {
-    fn start(name: &'static str, server: &Server, command: impl FnOnce(u16) -> Command) -> Self {
+    fn start(name: &'static str, server: &Server, command: &impl Fn(u16) -> Command) -> Self {
         let address = free_address();
         let (endpoint, secret) = add(server, &format!("http://{address}/webhooks"), &[]);
-        let mut command = command(address.port());
-        process::clear(&mut command);
-        command.env("WEBHOOK_SECRET", &secret).env("PORT", address.port().to_string());
-        let mut process = Process::start(&mut command);
+        let mut process = launch(command, address, &secret);
         eventually(&format!("{name} listens"), || {
             let ended = process.ended();
             assert!(ended.is_none(), "{name}: {ended:?}: {}", process.stderr.text());
