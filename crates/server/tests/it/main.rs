@@ -33,6 +33,9 @@ mod process;
 #[cfg(test)]
 mod routes;
 #[cfg(test)]
+#[cfg(feature = "test-samples")]
+mod samples;
+#[cfg(test)]
 mod send_sms;
 #[cfg(test)]
 mod server;
