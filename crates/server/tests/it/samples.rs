@@ -104,7 +104,8 @@ fn nothing_passes_without_a_secret(name: &str, command: &impl Fn(u16) -> Command
         let forged = Webhook::from_bytes(Vec::new()).unwrap();
         let forged = forged.sign("evt_1", at, body.as_bytes()).unwrap();
         let request = Receiver::post("evt_1", at, &forged).body(body);
-        let answer = listens.then(|| http::ask(address, &request).unwrap().status);
+        // One that gives up may do so after it was reached: that is a refusal, too.
+        let answer = http::ask(address, &request).ok().filter(|_| listens).map(|a| a.status);
         assert!(answer.is_none_or(|status| status == 400), "{name}: {answer:?}");
     }
 }
