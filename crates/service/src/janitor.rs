@@ -25,6 +25,9 @@ const SPELLINGS: Duration = Duration::from_secs(150);
 /// Receipts that are tried again at once, at most.
 const AGAIN: i64 = 5_000;
 
+/// Events that one transaction forgets.
+const FORGET: i64 = 2_000;
+
 /// How long the parts of an incoming message are waited for.
 const PARTS: Duration = Duration::from_secs(24 * 3_600);
 
@@ -64,10 +67,16 @@ async fn forget_events(cx: &Context, before: Timestamp) -> Result<()> {
     let all = accounts::all(&mut cx.db.read().await?).await?;
     let oldest = EventId::first_at(before);
     for account in all {
-        let mut tx = cx.db.write().await?;
-        attempts::drop_old(&mut tx, account.id, oldest).await?;
-        events::drop_old(&mut tx, account.id, oldest).await?;
-        tx.commit().await?;
+        loop {
+            // Few at a time: whoever else writes waits for this.
+            let mut tx = cx.db.write().await?;
+            let attempts = attempts::drop_old(&mut tx, account.id, oldest, FORGET).await?;
+            let events = events::drop_old(&mut tx, account.id, oldest, FORGET).await?;
+            tx.commit().await?;
+            if attempts + events == 0 {
+                break;
+            }
+        }
     }
     Ok(())
 }

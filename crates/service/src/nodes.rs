@@ -1,12 +1,10 @@
 //! Nodes: who signs leases, and what a node does when it starts.
 
 use crate::context::Context;
-use crate::error;
+use crate::{error, replies};
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
-use heliograph_store::{
-    Db, Result, accounts, carriers, deliveries, inbound_messages, nodes, numbers, queue,
-};
+use heliograph_store::{Db, Result, accounts, carriers, deliveries, nodes, numbers, queue};
 use uuid::Uuid;
 
 /// Takes up work under this identity: frees the leases of the node's former self.
@@ -64,8 +62,8 @@ pub async fn assign_numbers(cx: &Context, all: &[(String, String)]) -> error::Re
         let account = accounts::by_email(&mut tx, email).await?;
         let account = account.ok_or_else(|| error::Error::Conflict(email.clone()))?.id;
         if numbers::assign(&mut tx, number, account).await? {
-            let messages = inbound_messages::adopt(&mut tx, number, account).await?;
-            tracing::info!(number, account = account.0, messages, "number assigned");
+            tracing::info!(number, account = account.0, "number assigned");
+            replies::adopt(cx, &mut tx, number, account).await?;
         }
     }
     Ok(tx.commit().await?)

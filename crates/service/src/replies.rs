@@ -219,6 +219,19 @@ async fn obey(
     Ok(text.map(|text| Confirmation { account, mode, from, to: person, text }))
 }
 
+/// Gives an account what was written to its number before it had it. A STOP among it holds from now on; nobody is
+/// answered so late.
+///
+/// # Errors
+/// As any write.
+pub async fn adopt(cx: &Context, tx: &mut Conn, number: &str, account: AccountId) -> Result<()> {
+    let now = cx.db.now();
+    for message in inbound_messages::adopt(tx, number, account).await? {
+        obey(cx, tx, &message, now).await?;
+    }
+    Ok(())
+}
+
 async fn stop(
     tx: &mut Conn,
     lists: &[OptoutListId],

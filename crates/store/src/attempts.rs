@@ -77,13 +77,20 @@ pub async fn at(conn: &mut Conn, endpoint: EndpointId, limit: i64) -> Result<Vec
     conn.query(sql, &[endpoint.0.into(), limit.into()], attempt).await
 }
 
-/// Drops an account's attempts at events from before `before`; how many.
+/// Drops an account's attempts at events from before `before`, the oldest events first, at most those of `limit`
+/// rows; how many.
 ///
 /// # Errors
 /// As any write.
-pub async fn drop_old(tx: &mut Conn, account: AccountId, before: EventId) -> Result<u64> {
-    let sql = "DELETE FROM attempts WHERE account = $1 AND event < $2";
-    tx.execute(sql, &[account.0.into(), before.0.into()]).await
+pub async fn drop_old(
+    tx: &mut Conn,
+    account: AccountId,
+    before: EventId,
+    limit: i64,
+) -> Result<u64> {
+    let sql = "DELETE FROM attempts WHERE account = $1 AND event IN
+        (SELECT event FROM attempts WHERE account = $1 AND event < $2 ORDER BY event LIMIT $3)";
+    tx.execute(sql, &[account.0.into(), before.0.into(), limit.into()]).await
 }
 
 fn attempt(r: &Row<'_>) -> Result<Attempt> {

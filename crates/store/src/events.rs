@@ -145,11 +145,17 @@ pub async fn to_replay(
     .await
 }
 
-/// Drops an account's events from before `before`; how many.
+/// Drops an account's events from before `before`, the oldest first, at most `limit`; how many.
 ///
 /// # Errors
 /// As any write.
-pub async fn drop_old(tx: &mut Conn, account: AccountId, before: EventId) -> Result<u64> {
-    let sql = "DELETE FROM events WHERE account = $1 AND id < $2";
-    tx.execute(sql, &[account.0.into(), before.0.into()]).await
+pub async fn drop_old(
+    tx: &mut Conn,
+    account: AccountId,
+    before: EventId,
+    limit: i64,
+) -> Result<u64> {
+    let sql = "DELETE FROM events WHERE account = $1 AND id IN
+        (SELECT id FROM events WHERE account = $1 AND id < $2 ORDER BY id LIMIT $3)";
+    tx.execute(sql, &[account.0.into(), before.0.into(), limit.into()]).await
 }

@@ -81,13 +81,19 @@ pub async fn of(
     conn.query(sql, &params, inbound).await
 }
 
-/// Gives an account what was written to its number before it had it; how many messages.
+/// Gives an account what was written to its number before it had it; the messages of one known word, the oldest
+/// first.
 ///
 /// # Errors
 /// As any write.
-pub async fn adopt(tx: &mut Conn, number: &str, account: AccountId) -> Result<u64> {
+pub async fn adopt(tx: &mut Conn, number: &str, account: AccountId) -> Result<Vec<InboundMessage>> {
+    let words = "SELECT CAST($1 AS bigint), id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
+        FROM inbound_messages WHERE account = $2 AND recipient = $3 AND keyword IS NOT NULL ORDER BY id";
+    let params = [account.0.into(), NOBODY.0.into(), number.into()];
+    let words = tx.query(words, &params, inbound).await?;
     let sql = "UPDATE inbound_messages SET account = $1 WHERE account = $2 AND recipient = $3";
-    tx.execute(sql, &[account.0.into(), NOBODY.0.into(), number.into()]).await
+    tx.execute(sql, &params).await?;
+    Ok(words)
 }
 
 fn inbound(r: &Row<'_>) -> Result<InboundMessage> {
