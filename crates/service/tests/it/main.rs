@@ -7,6 +7,8 @@ mod backlog;
 #[cfg(test)]
 mod carrier;
 #[cfg(test)]
+mod courier;
+#[cfg(test)]
 #[cfg(feature = "test-postgres")]
 mod crossing;
 #[cfg(test)]
@@ -21,12 +23,18 @@ mod random;
 #[cfg(test)]
 mod receipts;
 #[cfg(test)]
+mod replay;
+#[cfg(test)]
 mod retries;
 #[cfg(test)]
 mod road;
 #[cfg(test)]
 #[path = "../../../store/tests/it/support.rs"]
 mod support;
+#[cfg(test)]
+mod verdicts;
+#[cfg(test)]
+mod webhooks;
 #[cfg(test)]
 mod world;
 #[cfg(test)]

@@ -9,7 +9,6 @@ use heliograph_domain::id::EventId;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::ROTATION;
 use heliograph_service::caller::Caller;
-use heliograph_service::deliveries::{self, Response};
 use heliograph_service::error::Error;
 use heliograph_service::webhooks::{self, Again, replay};
 use std::sync::Arc;
@@ -18,10 +17,8 @@ use uuid::Uuid;
 
 on_both_engines!(replay:
     an_event_is_told_again_by_its_id,
-    what_still_waits_is_not_lined_up_twice,
     a_range_is_told_again,
     what_was_never_taken_is_told_again,
-    a_replay_that_fails_does_not_undo_a_success,
     what_was_dropped_with_a_switch_can_be_replayed,
     more_than_a_page_is_told_again,
     a_replay_is_refused_for_who_is_off_and_for_what_is_not_theirs,
@@ -65,27 +62,6 @@ async fn an_event_is_told_again_by_its_id(db: TestDb) {
     assert_eq!(waiting(&node, courier.id).await, 0);
 }
 
-/// Two rows of one event could be put off to the same instant, and the report of that never written.
-async fn what_still_waits_is_not_lined_up_twice(db: TestDb) {
-    let (node, ann, courier) = start(&db).await;
-    let ids = told(&node, &db, (&ann, &courier), &[OK, BROKEN]).await;
-    for expected in [1, 0] {
-        db.clock.advance(Duration::from_millis(1));
-        let again = Again::These(ids.clone());
-        assert_eq!(replay(&node.cx, courier.id, again).await.unwrap(), expected);
-    }
-    let (from, to) = always();
-    assert_eq!(replay(&node.cx, courier.id, Again::All(from, to)).await.unwrap(), 0);
-    db.clock.advance(Duration::from_secs(9));
-    let parcels = courier.collect(&node).await;
-    assert_eq!(parcels.len(), 2);
-    let retry_after = Some(Duration::from_secs(3_600));
-    let busy = Response::Answered { status: 429, body: String::new(), retry_after };
-    let busy = |tries| deliveries::judge(tries, busy.clone(), 0.5);
-    courier.report(&node, parcels.into_iter().map(|p| (busy(p.lease.tries), p)).collect()).await;
-    assert_eq!(waiting(&node, courier.id).await, 2);
-}
-
 async fn a_range_is_told_again(db: TestDb) {
     let (node, ann, courier) = start(&db).await;
     let begin = node.cx.db.now();
@@ -113,19 +89,6 @@ async fn what_was_never_taken_is_told_again(db: TestDb) {
     let parcels = courier.collect(&node).await;
     assert_eq!(events(&parcels), ids[2..]);
     courier.answer(&node, parcels, OK).await;
-    assert_eq!(replay(&node.cx, courier.id, Again::Failed(from, to)).await.unwrap(), 0);
-}
-
-async fn a_replay_that_fails_does_not_undo_a_success(db: TestDb) {
-    let (node, ann, courier) = start(&db).await;
-    let ids = told(&node, &db, (&ann, &courier), &[OK]).await;
-    replay(&node.cx, courier.id, Again::These(ids.clone())).await.unwrap();
-    let parcels = courier.collect(&node).await;
-    courier.answer(&node, parcels, GONE).await;
-    webhooks::switch_on(&node.cx, courier.id).await.unwrap();
-    let told = webhooks::outcome(&node.cx, ann.account, ids[0]).await.unwrap();
-    assert_eq!((told.first.map(|f| f.outcome), told.attempts.len()), (Some(200), 1));
-    let (from, to) = always();
     assert_eq!(replay(&node.cx, courier.id, Again::Failed(from, to)).await.unwrap(), 0);
 }
 

@@ -7,12 +7,10 @@ use heliograph_domain::event::Kind;
 use heliograph_domain::webhook::{OffReason, PATIENCE};
 use heliograph_service::caller::Caller;
 use heliograph_service::deliveries::{self, Response};
-use heliograph_service::parcel::{Report, Verdict};
-use heliograph_service::writer::Command;
+use heliograph_service::parcel::Verdict;
 use heliograph_service::{nodes, webhooks};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use uuid::Uuid;
 
 on_both_engines!(verdicts:
@@ -22,9 +20,7 @@ on_both_engines!(verdicts:
     who_is_gone_is_told_nothing_more,
     who_only_fails_for_five_days_is_switched_off,
     one_success_in_between_keeps_an_endpoint_on,
-    a_success_counts_though_the_courier_knew_of_no_failure,
     a_success_in_the_same_report_counts,
-    a_test_that_fails_says_nothing_about_the_endpoint,
     a_test_goes_first_and_is_never_tried_again,
     a_test_reaches_who_is_off,
     a_report_of_a_lost_lease_changes_nothing_that_waits,
@@ -157,20 +153,6 @@ async fn one_success_in_between_keeps_an_endpoint_on(db: TestDb) {
     assert!(courier.endpoint(&node).await.off.is_some());
 }
 
-/// Another node noted the failure, or this one has not read the endpoint since.
-async fn a_success_counts_though_the_courier_knew_of_no_failure(db: TestDb) {
-    let (node, ann, courier) = start(&db).await;
-    one_more(&node, &ann, &courier, BROKEN).await;
-    ended(&node, &ann).await;
-    let parcels = courier.arrived();
-    let all: Vec<_> = parcels.into_iter().map(|p| (says(&p, OK), p)).collect();
-    let report = Report { failing: false, ..courier.told(&node, &all) };
-    let (reply, mut answer) = oneshot::channel();
-    node.write(vec![Command::Report(report, reply)]).await;
-    answer.try_recv().unwrap().unwrap();
-    assert_eq!(courier.endpoint(&node).await.failing_since, None);
-}
-
 async fn a_success_in_the_same_report_counts(db: TestDb) {
     let (node, ann, courier) = start(&db).await;
     one_more(&node, &ann, &courier, BROKEN).await;
@@ -181,18 +163,6 @@ async fn a_success_in_the_same_report_counts(db: TestDb) {
     courier.report(&node, parcels.map(|(p, status)| (says(&p, status), p)).collect()).await;
     assert_eq!(courier.endpoint(&node).await.failing_since, None);
     assert_eq!(waiting(&node, courier.id).await, 2);
-}
-
-/// Who tries an endpoint before it is ready does not set a clock going.
-async fn a_test_that_fails_says_nothing_about_the_endpoint(db: TestDb) {
-    let (node, ann, courier) = start(&db).await;
-    webhooks::test(&node.cx, courier.id, Kind::MessageFailed).await.unwrap();
-    let parcels = courier.collect_urgent(&node).await;
-    courier.answer(&node, parcels, BROKEN).await;
-    assert_eq!(courier.endpoint(&node).await.failing_since, None);
-    db.clock.advance(PATIENCE);
-    one_more(&node, &ann, &courier, BROKEN).await;
-    assert_eq!(courier.endpoint(&node).await.off, None);
 }
 
 async fn a_test_goes_first_and_is_never_tried_again(db: TestDb) {

@@ -1,8 +1,6 @@
 //! Webhooks: what happens is told to those who listen, in the transaction in which it happens.
 
-use crate::courier::{
-    Courier, OK, choosy, ended, endpoint, events, rows, secret, waiting, wish,
-};
+use crate::courier::{Courier, OK, choosy, ended, endpoint, events, rows, secret, waiting, wish};
 use crate::node::{Node, accepted, delivered, outcome, parts, text};
 use crate::support::{TestDb, on_both_engines};
 use heliograph_domain::account::Mode;
@@ -11,9 +9,9 @@ use heliograph_domain::message::{Failure, FailureCode, Status};
 use heliograph_domain::submission::Outcome;
 use heliograph_domain::webhook::OffReason;
 use heliograph_service::error::Error;
+use heliograph_service::janitor;
 use heliograph_service::webhooks::{self, Wish};
 use heliograph_service::writer::{Command, Progress};
-use heliograph_service::janitor;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -26,8 +24,6 @@ on_both_engines!(webhooks:
     everybody_is_told_only_what_they_chose,
     who_is_off_gets_events_and_no_deliveries,
     an_endpoint_whose_time_is_over_is_swept_away,
-    what_is_removed_leaves_nothing_behind,
-    what_waits_longer_than_its_event_is_kept_is_swept_away,
     a_url_that_leads_inside_is_refused,
     a_url_on_this_machine_is_for_listen_alone,
 );
@@ -190,8 +186,7 @@ async fn an_endpoint_whose_time_is_over_is_swept_away(db: TestDb) {
     let ann = node.account("ann@example.com", 1_000).await;
     node.open().await;
     let until = node.cx.db.now().after(Duration::from_secs(60));
-    let wish =
-        Wish { listening_until: Some(until), ..wish(&ann, "http://127.0.0.1:3000/") };
+    let wish = Wish { listening_until: Some(until), ..wish(&ann, "http://127.0.0.1:3000/") };
     let id = webhooks::add(&node.cx, wish, secret()).await.unwrap().id;
     ended(&node, &ann).await;
     assert_eq!(waiting(&node, id).await, 1);
@@ -200,38 +195,6 @@ async fn an_endpoint_whose_time_is_over_is_swept_away(db: TestDb) {
     assert_eq!(waiting(&node, id).await, 1, "its time is over");
     janitor::sweep(&node.cx).await.unwrap();
     assert_eq!((rows(&db, "endpoints").await, rows(&db, "deliveries").await), (0, 0));
-}
-
-async fn what_is_removed_leaves_nothing_behind(db: TestDb) {
-    let node = Node::start(&db).await;
-    let ann = node.account("ann@example.com", 1_000).await;
-    node.open().await;
-    let courier = Courier::open(&node, endpoint(&node, &ann).await).await;
-    ended(&node, &ann).await;
-    webhooks::remove(&node.cx, courier.id).await.unwrap();
-    assert_eq!(rows(&db, "deliveries").await, 0);
-    let again = webhooks::remove(&node.cx, courier.id).await;
-    assert!(matches!(again, Err(Error::NotFound)), "{again:?}");
-    // Another node, which did not know yet, lined something up after that.
-    db.behind("INSERT INTO deliveries SELECT 77, 0, id, account, NULL, NULL, 0, 0 FROM events").await;
-    janitor::sweep(&node.cx).await.unwrap();
-    assert_eq!((rows(&db, "deliveries").await, rows(&db, "events").await), (0, 1));
-}
-
-/// An old event was replayed to an endpoint that did not answer until the event was too old to be kept.
-async fn what_waits_longer_than_its_event_is_kept_is_swept_away(db: TestDb) {
-    let node = Node::start(&db).await;
-    let ann = node.account("ann@example.com", 1_000).await;
-    node.open().await;
-    let id = endpoint(&node, &ann).await;
-    ended(&node, &ann).await;
-    db.clock.advance(Duration::from_secs(30 * 86_400));
-    ended(&node, &ann).await;
-    janitor::sweep(&node.cx).await.unwrap();
-    assert_eq!((rows(&db, "events").await, waiting(&node, id).await), (2, 2), "just so old");
-    db.clock.advance(Duration::from_millis(1));
-    janitor::sweep(&node.cx).await.unwrap();
-    assert_eq!((rows(&db, "events").await, waiting(&node, id).await), (1, 1));
 }
 
 async fn a_url_that_leads_inside_is_refused(db: TestDb) {
