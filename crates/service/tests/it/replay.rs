@@ -19,6 +19,7 @@ on_both_engines!(replay:
     an_event_is_told_again_by_its_id,
     a_range_is_told_again,
     what_was_never_taken_is_told_again,
+    a_replay_that_fails_does_not_undo_a_success,
     what_was_dropped_with_a_switch_can_be_replayed,
     more_than_a_page_is_told_again,
     a_replay_is_refused_for_who_is_off_and_for_what_is_not_theirs,
@@ -89,6 +90,19 @@ async fn what_was_never_taken_is_told_again(db: TestDb) {
     let parcels = courier.collect(&node).await;
     assert_eq!(events(&parcels), ids[2..]);
     courier.answer(&node, parcels, OK).await;
+    assert_eq!(replay(&node.cx, courier.id, Again::Failed(from, to)).await.unwrap(), 0);
+}
+
+async fn a_replay_that_fails_does_not_undo_a_success(db: TestDb) {
+    let (node, ann, courier) = start(&db).await;
+    let ids = told(&node, &db, (&ann, &courier), &[OK]).await;
+    replay(&node.cx, courier.id, Again::These(ids.clone())).await.unwrap();
+    let parcels = courier.collect(&node).await;
+    courier.answer(&node, parcels, GONE).await;
+    webhooks::switch_on(&node.cx, courier.id).await.unwrap();
+    let told = webhooks::outcome(&node.cx, ann.account, ids[0]).await.unwrap();
+    assert_eq!((told.first.map(|f| f.outcome), told.attempts.len()), (Some(200), 1));
+    let (from, to) = always();
     assert_eq!(replay(&node.cx, courier.id, Again::Failed(from, to)).await.unwrap(), 0);
 }
 
