@@ -275,7 +275,9 @@ async fn replay_these(cx: &Context, endpoint: &Endpoint, events: Vec<EventId>) -
         let found = events::get(&mut tx, endpoint.account, *event).await?;
         found.filter(|(e, _)| e.mode == endpoint.mode).ok_or(Error::NotFound)?;
     }
-    let unique: Vec<EventId> = unique.into_iter().collect();
+    let mut unique: Vec<EventId> = unique.into_iter().collect();
+    let there = deliveries::waiting_for(&mut tx, endpoint.id, &unique).await?;
+    unique.retain(|event| !there.contains(event));
     let lined_up = line_up(&mut tx, endpoint, &unique, cx.db.now()).await?;
     tx.commit().await?;
     Ok(lined_up)

@@ -136,6 +136,25 @@ pub async fn claim(tx: &mut Conn, claim: &Claim) -> Result<Vec<(DeliveryLease, O
     Ok(found)
 }
 
+const WAITS: Bulk = Bulk {
+    each: "SELECT event FROM deliveries WHERE endpoint = $1 AND event = $2",
+    all: "SELECT d.event FROM unnest($1::integer[], $2::uuid[]) AS v (endpoint, event)
+          JOIN deliveries d ON d.endpoint = v.endpoint AND d.event = v.event",
+};
+
+/// Of these events, those that still wait for an endpoint. Only for a few: it reads all that waits for it.
+///
+/// # Errors
+/// As any read.
+pub async fn waiting_for(
+    conn: &mut Conn,
+    endpoint: EndpointId,
+    events: &[EventId],
+) -> Result<Vec<EventId>> {
+    let rows = events.iter().map(|event| [endpoint.0.into(), event.0.into()]);
+    conn.bulk_query(&WAITS, &rows.collect(), |r| Ok(EventId(r.uuid(0)?))).await
+}
+
 const SETTLE: Bulk = Bulk {
     each: "DELETE FROM deliveries WHERE endpoint = $1 AND due_at = $2 AND event = $3 AND owner = $4 AND attempt = $5",
     all: "DELETE FROM deliveries d

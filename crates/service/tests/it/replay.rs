@@ -9,6 +9,7 @@ use heliograph_domain::id::EventId;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::ROTATION;
 use heliograph_service::caller::Caller;
+use heliograph_service::deliveries::{self, Response};
 use heliograph_service::error::Error;
 use heliograph_service::webhooks::{self, Again, replay};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 
 on_both_engines!(replay:
     an_event_is_told_again_by_its_id,
+    what_still_waits_is_not_lined_up_twice,
     a_range_is_told_again,
     what_was_never_taken_is_told_again,
     a_replay_that_fails_does_not_undo_a_success,
@@ -61,6 +63,27 @@ async fn an_event_is_told_again_by_its_id(db: TestDb) {
     assert_eq!(events(&parcels), [ids[0], ids[2]]);
     courier.answer(&node, parcels, OK).await;
     assert_eq!(waiting(&node, courier.id).await, 0);
+}
+
+/// Two rows of one event could be put off to the same instant, and the report of that never written.
+async fn what_still_waits_is_not_lined_up_twice(db: TestDb) {
+    let (node, ann, courier) = start(&db).await;
+    let ids = told(&node, &db, (&ann, &courier), &[OK, BROKEN]).await;
+    for expected in [1, 0] {
+        db.clock.advance(Duration::from_millis(1));
+        let again = Again::These(ids.clone());
+        assert_eq!(replay(&node.cx, courier.id, again).await.unwrap(), expected);
+    }
+    let (from, to) = always();
+    assert_eq!(replay(&node.cx, courier.id, Again::All(from, to)).await.unwrap(), 0);
+    db.clock.advance(Duration::from_secs(9));
+    let parcels = courier.collect(&node).await;
+    assert_eq!(parcels.len(), 2);
+    let retry_after = Some(Duration::from_secs(3_600));
+    let busy = Response::Answered { status: 429, body: String::new(), retry_after };
+    let busy = |tries| deliveries::judge(tries, busy.clone(), 0.5);
+    courier.report(&node, parcels.into_iter().map(|p| (busy(p.lease.tries), p)).collect()).await;
+    assert_eq!(waiting(&node, courier.id).await, 2);
 }
 
 async fn a_range_is_told_again(db: TestDb) {
