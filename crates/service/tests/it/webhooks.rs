@@ -24,6 +24,8 @@ on_both_engines!(webhooks:
     everybody_is_told_only_what_they_chose,
     who_is_off_gets_events_and_no_deliveries,
     an_endpoint_whose_time_is_over_is_swept_away,
+    what_is_removed_leaves_nothing_behind,
+    what_waits_longer_than_its_event_is_kept_is_swept_away,
     a_url_that_leads_inside_is_refused,
     a_url_on_this_machine_is_for_listen_alone,
 );
@@ -195,6 +197,39 @@ async fn an_endpoint_whose_time_is_over_is_swept_away(db: TestDb) {
     assert_eq!(waiting(&node, id).await, 1, "its time is over");
     janitor::sweep(&node.cx).await.unwrap();
     assert_eq!((rows(&db, "endpoints").await, rows(&db, "deliveries").await), (0, 0));
+}
+
+async fn what_is_removed_leaves_nothing_behind(db: TestDb) {
+    let node = Node::start(&db).await;
+    let ann = node.account("ann@example.com", 1_000).await;
+    node.open().await;
+    let courier = Courier::open(&node, endpoint(&node, &ann).await).await;
+    ended(&node, &ann).await;
+    webhooks::remove(&node.cx, courier.id).await.unwrap();
+    assert_eq!(rows(&db, "deliveries").await, 0);
+    let again = webhooks::remove(&node.cx, courier.id).await;
+    assert!(matches!(again, Err(Error::NotFound)), "{again:?}");
+    // Another node, which did not know yet, lined something up after that.
+    db.behind("INSERT INTO deliveries SELECT 77, 0, id, account, NULL, NULL, 0, 0 FROM events")
+        .await;
+    janitor::sweep(&node.cx).await.unwrap();
+    assert_eq!((rows(&db, "deliveries").await, rows(&db, "events").await), (0, 1));
+}
+
+/// An old event was replayed to an endpoint that did not answer until the event was too old to be kept.
+async fn what_waits_longer_than_its_event_is_kept_is_swept_away(db: TestDb) {
+    let node = Node::start(&db).await;
+    let ann = node.account("ann@example.com", 1_000).await;
+    node.open().await;
+    let id = endpoint(&node, &ann).await;
+    ended(&node, &ann).await;
+    db.clock.advance(Duration::from_secs(30 * 86_400));
+    ended(&node, &ann).await;
+    janitor::sweep(&node.cx).await.unwrap();
+    assert_eq!((rows(&db, "events").await, waiting(&node, id).await), (2, 2), "just so old");
+    db.clock.advance(Duration::from_millis(1));
+    janitor::sweep(&node.cx).await.unwrap();
+    assert_eq!((rows(&db, "events").await, waiting(&node, id).await), (1, 1));
 }
 
 async fn a_url_that_leads_inside_is_refused(db: TestDb) {
