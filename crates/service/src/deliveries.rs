@@ -171,7 +171,8 @@ pub async fn settle(tx: &mut Conn, report: &Report, now: Timestamp) -> Result<bo
                 done.push(&a.lease);
             }
             Verdict::Failed { again, gone: leaves, .. } => {
-                failed = true;
+                // A test may be of an endpoint that is not ready yet.
+                failed |= a.lease.due_at != URGENT;
                 gone |= leaves;
                 match again.filter(|_| !leaves && a.lease.due_at != URGENT) {
                     Some(wait) => back.push((&a.lease, now.after(wait), tries)),
@@ -204,7 +205,7 @@ async fn judge_endpoint(
     let mut off = false;
     if gone {
         off = endpoints::switch_off(tx, endpoint, OffReason::Gone, now).await?;
-    } else if taken && report.failing {
+    } else if taken {
         endpoints::working(tx, endpoint).await?;
     } else if failed && !taken {
         endpoints::failing(tx, endpoint, now).await?;

@@ -92,7 +92,7 @@ impl Courier {
             verdict: verdict.clone(),
         };
         let attempts = all.iter().map(attempted).collect();
-        Report { endpoint: self.id, failing: true, attempts }
+        Report { endpoint: self.id, attempts }
     }
 
     /// The endpoint as it is now.

@@ -21,6 +21,7 @@ on_both_engines!(verdicts:
     who_only_fails_for_five_days_is_switched_off,
     one_success_in_between_keeps_an_endpoint_on,
     a_success_in_the_same_report_counts,
+    a_test_that_fails_says_nothing_about_the_endpoint,
     a_test_goes_first_and_is_never_tried_again,
     a_test_reaches_who_is_off,
     a_report_of_a_lost_lease_changes_nothing_that_waits,
@@ -163,6 +164,18 @@ async fn a_success_in_the_same_report_counts(db: TestDb) {
     courier.report(&node, parcels.map(|(p, status)| (says(&p, status), p)).collect()).await;
     assert_eq!(courier.endpoint(&node).await.failing_since, None);
     assert_eq!(waiting(&node, courier.id).await, 2);
+}
+
+/// Who tries an endpoint before it is ready does not set a clock going.
+async fn a_test_that_fails_says_nothing_about_the_endpoint(db: TestDb) {
+    let (node, ann, courier) = start(&db).await;
+    webhooks::test(&node.cx, courier.id, Kind::MessageFailed).await.unwrap();
+    let parcels = courier.collect_urgent(&node).await;
+    courier.answer(&node, parcels, BROKEN).await;
+    assert_eq!(courier.endpoint(&node).await.failing_since, None);
+    db.clock.advance(PATIENCE);
+    one_more(&node, &ann, &courier, BROKEN).await;
+    assert_eq!(courier.endpoint(&node).await.off, None);
 }
 
 async fn a_test_goes_first_and_is_never_tried_again(db: TestDb) {
