@@ -1,7 +1,7 @@
 //! What one transaction of the writer does, kind by kind.
 //!
 //! The order is the order of locks, the same on every node: idempotency keys, the queue, messages by
-//! id, accounts by number; new rows last, since nobody waits for those.
+//! id, endpoints by number and what waits for them, accounts by number; new rows last, since nobody waits for those.
 
 use crate::accept::{self, Closed};
 use crate::context::Context;
@@ -159,7 +159,9 @@ impl Road {
 
     /// What couriers have to say, and what they want.
     async fn deliver(&self, tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<Vec<Collected>> {
-        for (report, _) in &batch.reports {
+        let mut reports: Vec<_> = batch.reports.iter().map(|(report, _)| report).collect();
+        reports.sort_by_key(|report| report.endpoint);
+        for report in reports {
             if deliveries::settle(tx, report, now).await? {
                 tracing::warn!(endpoint = report.endpoint.0, "webhook endpoint switched off");
             }
