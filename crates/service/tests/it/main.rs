@@ -19,11 +19,17 @@ mod lost_commit;
 #[cfg(test)]
 mod node;
 #[cfg(test)]
+mod optouts;
+#[cfg(test)]
+mod people;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod receipts;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod replies;
 #[cfg(test)]
 mod retries;
 #[cfg(test)]
