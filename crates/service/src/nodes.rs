@@ -63,8 +63,10 @@ pub async fn assign_numbers(cx: &Context, all: &[(String, String)]) -> error::Re
     for (number, email) in all {
         let account = accounts::by_email(&mut tx, email).await?;
         let account = account.ok_or_else(|| error::Error::Conflict(email.clone()))?.id;
-        if numbers::assign(&mut tx, number, account).await? {
-            let messages = inbound_messages::adopt(&mut tx, number, account).await?;
+        let assigned = numbers::assign(&mut tx, number, account).await?;
+        // Each time: another node may have kept one while this one assigned the number.
+        let messages = inbound_messages::adopt(&mut tx, number, account).await?;
+        if assigned || messages > 0 {
             tracing::info!(number, account = account.0, messages, "number assigned");
         }
     }

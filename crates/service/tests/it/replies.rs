@@ -24,6 +24,7 @@ on_both_engines!(replies:
     a_reference_that_is_used_again_names_another_message,
     a_reference_that_is_used_again_ends_what_never_became_whole,
     a_reply_names_the_message_that_it_answers,
+    what_nobody_has_is_kept_for_who_gets_the_number,
     a_label_leads_to_a_test_account,
     what_is_undone_was_never_heard,
     parts_are_forgotten_in_the_end,
@@ -153,6 +154,21 @@ async fn a_reply_names_the_message_that_it_answers(db: TestDb) {
     hear(&node, vec![strange, named]).await;
     let answered: Vec<_> = inbox(&node, &ann).await.into_iter().map(|m| m.in_reply_to).collect();
     assert_eq!(answered, [Some(last), None, None]);
+}
+
+async fn what_nobody_has_is_kept_for_who_gets_the_number(db: TestDb) {
+    let node = Node::start(&db).await;
+    let ann = node.account("ann@example.com", 1_000).await;
+    hear(&node, vec![says("Hello?"), Incoming { to: "12345".to_owned(), ..says("Hi") }]).await;
+    assert_eq!(texts(&node, &ann).await, []);
+    has_number(&node, "ann@example.com").await;
+    assert_eq!(texts(&node, &ann).await, whole(&[("Hello?", true)]));
+    // Another node had looked for the owner before it was there.
+    db.behind("UPDATE inbound_messages SET account = 0").await;
+    has_number(&node, "ann@example.com").await;
+    assert_eq!(texts(&node, &ann).await, whole(&[("Hello?", true)]));
+    let nobody = [(NUMBER.to_owned(), "nobody@example.com".to_owned())];
+    assert!(nodes::assign_numbers(&node.cx, &nobody).await.is_err());
 }
 
 async fn a_label_leads_to_a_test_account(db: TestDb) {
