@@ -204,6 +204,7 @@ async fn obey(
     if let Some(answered) = message.in_reply_to
         && let Some(list) = messages::optout_list(tx, message.account, answered).await?
         && list != standard.id
+        && optouts::get(tx, whose, list).await?.is_some()
     {
         lists.push(list);
     }

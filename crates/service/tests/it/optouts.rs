@@ -29,6 +29,7 @@ on_both_engines!(optouts:
     a_stop_reaches_what_was_queued_before_it,
     what_is_half_sent_goes_on,
     a_stop_goes_on_the_list_of_the_message_answered,
+    a_list_that_is_gone_takes_nobody_in,
     a_start_ends_a_stop,
     only_the_word_alone_stops,
     a_stop_in_a_test_touches_no_live_list,
@@ -162,6 +163,15 @@ async fn a_stop_goes_on_the_list_of_the_message_answered(db: TestDb) {
     let left =
         [listed(&node, &ann, Which::Standard).await, listed(&node, &ann, Which::Id(shoes)).await];
     assert_eq!(left.map(|l| l.is_some()), [false, true]);
+}
+
+async fn a_list_that_is_gone_takes_nobody_in(db: TestDb) {
+    let (node, ann) = start(&db).await;
+    let shoes = optouts::make(&node.cx, &ann, "Shoes".to_owned()).await.unwrap().id;
+    assert_eq!(enforcing(&node, &ann, shoes).await, Accepted::Done);
+    optouts::remove_list(&node.cx, &ann, Which::Id(shoes)).await.unwrap();
+    hear(&node, vec![says("STOP")]).await;
+    assert_eq!(rows(&db, "optouts").await, 1);
 }
 
 async fn a_start_ends_a_stop(db: TestDb) {
