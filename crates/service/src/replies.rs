@@ -109,38 +109,35 @@ async fn put_together(
         return Ok(vec![Whole { carrier, from, to, text, label, complete: true }]);
     };
     let group = Group { carrier, from, to, reference: concat.reference, total: concat.total };
-    let mut there = inbound_parts::of(tx, &group).await?;
-    let mut whole = Vec::new();
+    let there = inbound_parts::of(tx, &group).await?;
+    let (mut whole, mut count) = (Vec::new(), there.len() + 1);
     if let Some(same) = there.iter().find(|p| p.sequence == concat.sequence) {
         if same.text == incoming.text {
             return Ok(whole); // It came twice.
         }
-        whole.extend(joined(&group, &there).map(|old| Whole { complete: false, ..old }));
-        inbound_parts::forget(tx, &group).await?;
-        there.clear();
+        let old = inbound_parts::forget(tx, &group).await?;
+        whole.extend(joined(&group, old).map(|old| Whole { complete: false, ..old }));
+        count = 1;
     }
     let (text, label) = (incoming.text.clone(), incoming.label);
     let part = Part { sequence: concat.sequence, text, label, done: false };
     inbound_parts::insert(tx, &group, &part, now).await?;
-    there.push(part);
-    if there.len() == usize::from(group.total) && inbound_parts::finish(tx, &group).await? {
-        whole.extend(joined(&group, &there));
+    if count == usize::from(group.total) {
+        whole.extend(joined(&group, inbound_parts::finish(tx, &group).await?));
     }
     Ok(whole)
 }
 
-/// What there is of a message whose other parts will not come (or came over two nodes at once).
+/// What there is of a message whose other parts will not come (or came over two nodes at once). Another node may be
+/// at it: whoever marks its parts as done has them, and only those.
 async fn as_it_is(tx: &mut Conn, group: &Group) -> Result<Vec<Whole>> {
-    let there = inbound_parts::of(tx, group).await?;
-    // Whoever marks it as done has it: another node may be at it.
-    let mine = inbound_parts::finish(tx, group).await?;
-    Ok(if mine { joined(group, &there).into_iter().collect() } else { Vec::new() })
+    Ok(joined(group, inbound_parts::finish(tx, group).await?).into_iter().collect())
 }
 
-/// The text of the parts that are there.
-fn joined(group: &Group, parts: &[Part]) -> Option<Whole> {
+/// The text of the parts that are there and have not been put together before.
+fn joined(group: &Group, mut parts: Vec<Part>) -> Option<Whole> {
     let label = parts.iter().find_map(|p| p.label);
-    let mut parts: Vec<_> = parts.iter().filter(|p| !p.done).collect();
+    parts.retain(|p| !p.done);
     parts.sort_by_key(|p| p.sequence);
     if parts.is_empty() {
         return None;

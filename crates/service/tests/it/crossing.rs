@@ -3,10 +3,12 @@
 
 use crate::courier::{Courier, GONE, ended, endpoint, rows, says, waiting};
 use crate::node::{Node, accepted, outcome, text};
+use crate::people;
 use crate::support::{TestDb, on_postgres};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::Message;
 use heliograph_service::caller::Caller;
+use heliograph_service::janitor;
 use heliograph_service::writer::{Accept, Command, Progress};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -81,6 +83,35 @@ fn nodes_that_switch_off_the_same_endpoint_wait_in_a_line() {
         let (two, one) = (batches.pop().unwrap(), batches.pop().unwrap());
         at_once(&db, "endpoints", (&here, one), (&there, two)).await;
         assert_eq!((waiting(&here, id).await, rows(&db, "attempts").await), (0, 2));
+        no_deadlock(db, [here, there]).await;
+    });
+}
+
+/// Neither sees the part that the other one brings. The janitors of both find that all have come.
+#[test]
+fn parts_that_come_over_two_nodes_at_once_are_put_together_once() {
+    on_postgres(async |db: TestDb| {
+        let here = Node::with(&db, db.again().await, (1, 32)).await;
+        let there = Node::with(&db, db.again().await, (2, 32)).await;
+        let ann = here.account("ann@example.com", 1_000).await;
+        let bob = here.account("bob@example.com", 1_000).await;
+        people::has_number(&here, "ann@example.com").await;
+        let mut one = crossing(&here, &ann, &bob).await;
+        let mut two = crossing(&there, &bob, &ann).await;
+        for (n, (batch, text)) in (1..).zip([(&mut one, "a"), (&mut two, "b")]) {
+            let came = people::news(&here, vec![people::part((7, 2, n), text)]);
+            batch.push(Command::Progress(came, oneshot::channel().0));
+        }
+        at_once(&db, "accounts", (&here, one), (&there, two)).await;
+        assert_eq!(people::texts(&here, &ann).await, []);
+        let finish = async |node: &Node| {
+            node.writing(async |writer| janitor::finish_inbound(&node.cx, &writer).await).await
+        };
+        let (one, two) = tokio::join!(finish(&here), finish(&there));
+        assert!(one.is_ok() && two.is_ok());
+        assert_eq!(people::texts(&here, &ann).await, [("ab".to_owned(), true)]);
+        people::hear(&there, vec![people::part((7, 2, 1), "a")]).await;
+        assert_eq!(people::texts(&here, &ann).await.len(), 1);
         no_deadlock(db, [here, there]).await;
     });
 }

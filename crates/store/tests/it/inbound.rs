@@ -46,11 +46,16 @@ async fn parts(db: &TestDb, group: &Group) -> Vec<Part> {
     inbound_parts::of(&mut db.db.read().await.unwrap(), group).await.unwrap()
 }
 
+/// Whether there was something to finish.
 async fn finish(db: &TestDb, group: &Group) -> bool {
     let mut tx = db.db.write().await.unwrap();
-    let mine = inbound_parts::finish(&mut tx, group).await.unwrap();
+    let mut mine = inbound_parts::finish(&mut tx, group).await.unwrap();
+    mine.sort_by_key(|p| p.sequence);
+    let there = inbound_parts::of(&mut tx, group).await.unwrap();
+    assert!(there.iter().all(|p| p.done));
+    assert!(mine.iter().all(|p| !p.done && there.contains(&Part { done: true, ..p.clone() })));
     tx.commit().await.unwrap();
-    mine
+    !mine.is_empty()
 }
 
 async fn overdue(db: &TestDb, before: Timestamp, limit: i64) -> Vec<Group> {
@@ -108,7 +113,8 @@ async fn a_forgotten_group_begins_anew(db: TestDb) {
     came(&db, &group(7, 2), &part(1, "a"), BEGIN).await;
     came(&db, &group(8, 2), &part(1, "a"), BEGIN).await;
     let mut tx = db.db.write().await.unwrap();
-    inbound_parts::forget(&mut tx, &group(7, 2)).await.unwrap();
+    let there = inbound_parts::forget(&mut tx, &group(7, 2)).await.unwrap();
+    assert_eq!(there, [part(1, "a")]);
     tx.commit().await.unwrap();
     assert_eq!(parts(&db, &group(7, 2)).await, []);
     assert_eq!(parts(&db, &group(8, 2)).await, [part(1, "a")]);
