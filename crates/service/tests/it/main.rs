@@ -14,6 +14,8 @@ mod crossing;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod listeners;
+#[cfg(test)]
 #[cfg(feature = "test-postgres")]
 mod lost_commit;
 #[cfg(test)]
