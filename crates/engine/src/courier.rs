@@ -276,10 +276,9 @@ impl Courier {
         if self.report.is_some() || self.attempts.is_empty() {
             return;
         }
-        let failing = self.orders.borrow().endpoint.failing_since.is_some();
         let attempts = std::mem::take(&mut self.attempts);
         let places = std::mem::take(&mut self.places);
-        let mut report = Report { endpoint: self.id, failing, attempts };
+        let mut report = Report { endpoint: self.id, attempts };
         let writer = self.with.writer.clone();
         let work = async move {
             loop {

@@ -171,7 +171,8 @@ pub async fn settle(tx: &mut Conn, report: &Report, now: Timestamp) -> Result<bo
                 done.push(&a.lease);
             }
             Verdict::Failed { again, gone: leaves, .. } => {
-                failed = true;
+                // A test may be of an endpoint that is not ready yet.
+                failed |= a.lease.due_at != URGENT;
                 gone |= leaves;
                 match again.filter(|_| !leaves && a.lease.due_at != URGENT) {
                     Some(wait) => back.push((&a.lease, now.after(wait), tries)),
@@ -187,34 +188,37 @@ pub async fn settle(tx: &mut Conn, report: &Report, now: Timestamp) -> Result<bo
             others.push(attempt_of(a));
         }
     }
+    // The endpoint before what waits for it: whoever switches it off takes away all of that, also what others
+    // have just settled.
+    let off = judge_endpoint(tx, report.endpoint, (taken, failed, gone), now).await?;
     deliveries::settle(tx, &done).await?;
     deliveries::give_back(tx, &back).await?;
     events::answered(tx, &firsts).await?;
     attempts::insert(tx, &others).await?;
-    judge_endpoint(tx, report, (taken, failed, gone), now).await
+    if off {
+        deliveries::drop_for(tx, report.endpoint).await?;
+    }
+    Ok(off)
 }
 
 async fn judge_endpoint(
     tx: &mut Conn,
-    report: &Report,
+    endpoint: EndpointId,
     (taken, failed, gone): (bool, bool, bool),
     now: Timestamp,
 ) -> Result<bool> {
-    let endpoint = report.endpoint;
-    let mut off = false;
     if gone {
-        off = endpoints::switch_off(tx, endpoint, OffReason::Gone, now).await?;
-    } else if taken && report.failing {
+        return endpoints::switch_off(tx, endpoint, OffReason::Gone, now).await;
+    }
+    if taken {
         endpoints::working(tx, endpoint).await?;
-    } else if failed && !taken {
-        endpoints::failing(tx, endpoint, now).await?;
-        let limit = now.millis().saturating_sub(i64::try_from(PATIENCE.as_millis()).unwrap_or(0));
-        off = endpoints::give_up(tx, endpoint, Timestamp(limit), now).await?;
     }
-    if off {
-        deliveries::drop_for(tx, endpoint).await?;
+    if taken || !failed {
+        return Ok(false);
     }
-    Ok(off)
+    endpoints::failing(tx, endpoint, now).await?;
+    let limit = now.millis().saturating_sub(i64::try_from(PATIENCE.as_millis()).unwrap_or(0));
+    endpoints::give_up(tx, endpoint, Timestamp(limit), now).await
 }
 
 fn first_of(a: &Attempted) -> First {

@@ -78,7 +78,9 @@ async fn forget_events(cx: &Context, before: Timestamp) -> Result<()> {
             }
         }
     }
-    Ok(())
+    let mut tx = cx.db.write().await?;
+    deliveries::drop_orphans(&mut tx, oldest).await?;
+    tx.commit().await
 }
 
 /// Fails queued messages whose validity has ended while no carrier could take them. (Those that are

@@ -4,7 +4,9 @@ use crate::context::Context;
 use crate::{error, replies};
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
-use heliograph_store::{Db, Result, accounts, carriers, deliveries, nodes, numbers, queue};
+use heliograph_store::{
+    Db, Result, accounts, carriers, deliveries, inbound_messages, nodes, numbers, queue,
+};
 use uuid::Uuid;
 
 /// Takes up work under this identity: frees the leases of the node's former self.
@@ -52,7 +54,8 @@ pub async fn clock_offset(cx: &Context) -> Result<i64> {
     cx.db.measure_offset().await
 }
 
-/// Gives numbers to the accounts of these people, and with a number what was written to it before.
+/// Gives numbers to the accounts of these people, and with a number what was written to it before: also who said
+/// STOP to it.
 ///
 /// # Errors
 /// [`error::Error::Conflict`] with the address of somebody who has no account.
@@ -61,9 +64,12 @@ pub async fn assign_numbers(cx: &Context, all: &[(String, String)]) -> error::Re
     for (number, email) in all {
         let account = accounts::by_email(&mut tx, email).await?;
         let account = account.ok_or_else(|| error::Error::Conflict(email.clone()))?.id;
-        if numbers::assign(&mut tx, number, account).await? {
-            tracing::info!(number, account = account.0, "number assigned");
-            replies::adopt(cx, &mut tx, number, account).await?;
+        let assigned = numbers::assign(&mut tx, number, account).await?;
+        // Each time: another node may have kept one while this one assigned the number.
+        replies::catch_up(cx, &mut tx, number, account).await?;
+        let messages = inbound_messages::adopt(&mut tx, number, account).await?;
+        if assigned || messages > 0 {
+            tracing::info!(number, account = account.0, messages, "number assigned");
         }
     }
     Ok(tx.commit().await?)

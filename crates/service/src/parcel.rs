@@ -42,8 +42,6 @@ pub struct Collect {
 pub struct Report {
     /// Who was to be told.
     pub endpoint: EndpointId,
-    /// Whether it is known to fail: then a success has to be noted.
-    pub failing: bool,
     /// One for each parcel.
     pub attempts: Vec<Attempted>,
 }

@@ -10,6 +10,10 @@ use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::inbound_parts::{self, Group, Part};
 use heliograph_store::{Conn, Result, inbound_messages, messages, numbers, optouts};
+use uuid::Uuid;
+
+/// Messages that are caught up with at once.
+const BATCH: i64 = 500;
 
 /// Something that may make a message of a person complete.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,38 +113,35 @@ async fn put_together(
         return Ok(vec![Whole { carrier, from, to, text, label, complete: true }]);
     };
     let group = Group { carrier, from, to, reference: concat.reference, total: concat.total };
-    let mut there = inbound_parts::of(tx, &group).await?;
-    let mut whole = Vec::new();
+    let there = inbound_parts::of(tx, &group).await?;
+    let (mut whole, mut count) = (Vec::new(), there.len() + 1);
     if let Some(same) = there.iter().find(|p| p.sequence == concat.sequence) {
         if same.text == incoming.text {
             return Ok(whole); // It came twice.
         }
-        whole.extend(joined(&group, &there).map(|old| Whole { complete: false, ..old }));
-        inbound_parts::forget(tx, &group).await?;
-        there.clear();
+        let old = inbound_parts::forget(tx, &group).await?;
+        whole.extend(joined(&group, old).map(|old| Whole { complete: false, ..old }));
+        count = 1;
     }
     let (text, label) = (incoming.text.clone(), incoming.label);
     let part = Part { sequence: concat.sequence, text, label, done: false };
     inbound_parts::insert(tx, &group, &part, now).await?;
-    there.push(part);
-    if there.len() == usize::from(group.total) && inbound_parts::finish(tx, &group).await? {
-        whole.extend(joined(&group, &there));
+    if count == usize::from(group.total) {
+        whole.extend(joined(&group, inbound_parts::finish(tx, &group).await?));
     }
     Ok(whole)
 }
 
-/// What there is of a message whose other parts will not come (or came over two nodes at once).
+/// What there is of a message whose other parts will not come (or came over two nodes at once). Another node may be
+/// at it: whoever marks its parts as done has them, and only those.
 async fn as_it_is(tx: &mut Conn, group: &Group) -> Result<Vec<Whole>> {
-    let there = inbound_parts::of(tx, group).await?;
-    // Whoever marks it as done has it: another node may be at it.
-    let mine = inbound_parts::finish(tx, group).await?;
-    Ok(if mine { joined(group, &there).into_iter().collect() } else { Vec::new() })
+    Ok(joined(group, inbound_parts::finish(tx, group).await?).into_iter().collect())
 }
 
-/// The text of the parts that are there.
-fn joined(group: &Group, parts: &[Part]) -> Option<Whole> {
+/// The text of the parts that are there and have not been put together before.
+fn joined(group: &Group, mut parts: Vec<Part>) -> Option<Whole> {
     let label = parts.iter().find_map(|p| p.label);
-    let mut parts: Vec<_> = parts.iter().filter(|p| !p.done).collect();
+    parts.retain(|p| !p.done);
     parts.sort_by_key(|p| p.sequence);
     if parts.is_empty() {
         return None;
@@ -188,6 +189,23 @@ async fn keep(cx: &Context, tx: &mut Conn, whole: Whole, now: Timestamp) -> Resu
     })
 }
 
+/// Does what people asked for who wrote to this number before the account had it. They are not answered any more.
+///
+/// # Errors
+/// As any write.
+pub async fn catch_up(cx: &Context, tx: &mut Conn, number: &str, account: AccountId) -> Result<()> {
+    let mut after = InboundId(Uuid::nil());
+    loop {
+        let all = inbound_messages::unclaimed_wishes(tx, number, after, BATCH).await?;
+        let Some(last) = all.last() else { return Ok(()) };
+        after = last.id;
+        for message in all {
+            let message = InboundMessage { account, ..message };
+            drop(obey(cx, tx, &message, message.received_at).await?);
+        }
+    }
+}
+
 /// Does what a message of one known word asks for; the answer to it, when the operator wants one. Who asks for
 /// what is so already is not answered.
 async fn obey(
@@ -204,6 +222,7 @@ async fn obey(
     if let Some(answered) = message.in_reply_to
         && let Some(list) = messages::optout_list(tx, message.account, answered).await?
         && list != standard.id
+        && optouts::get(tx, whose, list).await?.is_some()
     {
         lists.push(list);
     }
@@ -217,19 +236,6 @@ async fn obey(
     let (account, mode) = whose;
     let (from, text) = (message.to.clone(), text.clone().filter(|_| changed));
     Ok(text.map(|text| Confirmation { account, mode, from, to: person, text }))
-}
-
-/// Gives an account what was written to its number before it had it. A STOP among it holds from now on; nobody is
-/// answered so late.
-///
-/// # Errors
-/// As any write.
-pub async fn adopt(cx: &Context, tx: &mut Conn, number: &str, account: AccountId) -> Result<()> {
-    let now = cx.db.now();
-    for message in inbound_messages::adopt(tx, number, account).await? {
-        obey(cx, tx, &message, now).await?;
-    }
-    Ok(())
 }
 
 async fn stop(

@@ -1,7 +1,7 @@
 //! What one transaction of the writer does, kind by kind.
 //!
 //! The order is the order of locks, the same on every node: idempotency keys, the queue, messages by
-//! id, accounts by number; new rows last, since nobody waits for those.
+//! id, endpoints by number and what waits for them, accounts by number; new rows last, since nobody waits for those.
 
 use crate::accept::{self, Closed};
 use crate::context::Context;
@@ -10,9 +10,9 @@ use crate::dispatch::{self, Desks};
 use crate::events::{Couriers, End, Events, Told};
 use crate::progress::{self, Changes};
 use crate::replies::{self, Confirmation};
-use crate::writer::{Accepted, Batch, Handed, Rules};
+use crate::writer::{Accepted, Batch, Handed, Rules, Witness};
 use heliograph_domain::event;
-use heliograph_domain::id::{AccountId, CarrierId, MessageId};
+use heliograph_domain::id::CarrierId;
 use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::lease::{DeliveryLease, LEASE, Leased};
 use heliograph_domain::message::{Event, Failure, FailureCode};
@@ -38,6 +38,8 @@ pub struct Answers {
     closed: Closed,
     claimed: Vec<(Vec<Leased>, bool)>,
     collected: Vec<Collected>,
+    /// One of the messages that people sent.
+    taken_in: Option<Witness>,
     /// For each of the batch's news.
     confirmations: Vec<Vec<Confirmation>>,
     told: Told,
@@ -80,15 +82,16 @@ impl Rules for Road {
         let (moves, ends) = progress::fold(tx, changes, now).await?;
         let told = self.tell(tx, &ends, &taken_in.messages, (now, since)).await?;
         let confirmations = taken_in.confirmations;
+        let taken_in = taken_in.messages.first().map(|m| Witness::TakenIn(m.account, m.id));
         let collected = self.deliver(tx, batch, now).await?;
         let closed =
             accept::close(&self.context, &self.desks, tx, &batch.accepts, (verdicts, moves))
                 .await?;
-        Ok(Answers { closed, claimed, collected, confirmations, told, since })
+        Ok(Answers { closed, claimed, collected, taken_in, confirmations, told, since })
     }
 
     fn answer(&mut self, batch: Batch, answers: Answers) {
-        let Answers { closed, claimed, collected, confirmations, told, since } = answers;
+        let Answers { closed, claimed, collected, confirmations, told, since, .. } = answers;
         let made = closed.verdicts.iter().filter(|v| **v == Accepted::Done).count();
         metrics::counter!("heliograph_accepted_total").increment(made as u64);
         for (accept, verdict) in batch.accepts.into_iter().zip(closed.verdicts) {
@@ -128,11 +131,12 @@ impl Rules for Road {
         }
     }
 
-    fn probe(&mut self, batch: &Batch, answers: &Answers) -> Option<(AccountId, MessageId)> {
-        // Everything but a new message is fenced by its lease or by the state machine.
+    fn probe(&mut self, batch: &Batch, answers: &Answers) -> Option<Witness> {
+        // Everything but what comes into being is fenced by its lease or by the state machine.
         let mut told = batch.accepts.iter().zip(&answers.closed.verdicts);
-        let (made, _) = told.find(|(_, verdict)| **verdict == Accepted::Done)?;
-        Some((made.message.account, made.message.id))
+        let made = told.find(|(_, verdict)| **verdict == Accepted::Done);
+        let made = made.map(|(made, _)| Witness::Made(made.message.account, made.message.id));
+        made.or(answers.taken_in)
     }
 }
 
@@ -159,7 +163,9 @@ impl Road {
 
     /// What couriers have to say, and what they want.
     async fn deliver(&self, tx: &mut Tx, batch: &Batch, now: Timestamp) -> Result<Vec<Collected>> {
-        for (report, _) in &batch.reports {
+        let mut reports: Vec<_> = batch.reports.iter().map(|(report, _)| report).collect();
+        reports.sort_by_key(|report| report.endpoint);
+        for report in reports {
             if deliveries::settle(tx, report, now).await? {
                 tracing::warn!(endpoint = report.endpoint.0, "webhook endpoint switched off");
             }

@@ -7,7 +7,7 @@
 use crate::context::Context;
 use crate::parcel::{Collect, Report, ReportReply};
 use crate::replies::{Confirmation, Heard};
-use heliograph_domain::id::{AccountId, CarrierId, MessageId};
+use heliograph_domain::id::{AccountId, CarrierId, InboundId, MessageId};
 use heliograph_domain::lease::{Lease, Leased};
 use heliograph_domain::message::{Failure, Message};
 use heliograph_domain::phone::Recipient;
@@ -15,7 +15,7 @@ use heliograph_domain::receipt::Receipt;
 pub use heliograph_store::Error;
 use heliograph_store::idempotency::Key;
 use heliograph_store::queue::Expired;
-use heliograph_store::{Result, Tx};
+use heliograph_store::{Result, Tx, inbound_messages, messages};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -269,7 +269,16 @@ pub trait Rules: Send {
 
     /// What tells whether a batch whose commit got no answer is there after all; `None` when it can be
     /// written again without harm.
-    fn probe(&mut self, batch: &Batch, answers: &Self::Answers) -> Option<(AccountId, MessageId)>;
+    fn probe(&mut self, batch: &Batch, answers: &Self::Answers) -> Option<Witness>;
+}
+
+/// A row that is there when its batch is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Witness {
+    /// A message that the batch made.
+    Made(AccountId, MessageId),
+    /// One of a person that it took in.
+    TakenIn(AccountId, InboundId),
 }
 
 /// The way to the writer; cheap to clone.
@@ -366,16 +375,26 @@ async fn transact<R: Rules>(context: &Context, rules: &mut R, batch: &Batch) -> 
     match tx.commit().await {
         Ok(()) => Ok(answers),
         Err(Error::CommitLost(e)) => {
-            let Some((account, id)) = rules.probe(batch, &answers) else {
+            let Some(witness) = rules.probe(batch, &answers) else {
                 return Err(Error::Conflict(e)); // harmless to write again
             };
-            let mut conn = context.db.read().await.map_err(|_| Error::CommitLost(e.clone()))?;
-            match heliograph_store::messages::exists(&mut conn, account, id).await {
+            match is_there(context, witness).await {
                 Ok(true) => Ok(answers),
                 Ok(false) => Err(Error::Conflict(e)),
                 Err(_) => Err(Error::CommitLost(e)),
             }
         }
         Err(e) => Err(e),
+    }
+}
+
+async fn is_there(context: &Context, witness: Witness) -> Result<bool> {
+    let mut conn = context.db.read().await?;
+    match witness {
+        Witness::Made(account, id) => messages::exists(&mut conn, account, id).await,
+        Witness::TakenIn(account, id) => {
+            let found = inbound_messages::whole(&mut conn, &[(account, id)]).await?;
+            Ok(!found.is_empty())
+        }
     }
 }

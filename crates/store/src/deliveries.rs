@@ -235,6 +235,17 @@ pub async fn drop_for(tx: &mut Conn, endpoint: EndpointId) -> Result<u64> {
     tx.execute("DELETE FROM deliveries WHERE endpoint = $1", &[endpoint.0.into()]).await
 }
 
+/// Takes off the table what can never be told: its event is from before `oldest` and gone with it, or its endpoint
+/// is gone, and another node lined it up before it knew. How much.
+///
+/// # Errors
+/// As any write.
+pub async fn drop_orphans(tx: &mut Conn, oldest: EventId) -> Result<u64> {
+    let sql = "DELETE FROM deliveries WHERE event < $1
+        OR NOT EXISTS (SELECT 1 FROM endpoints e WHERE e.id = deliveries.endpoint)";
+    tx.execute(sql, &[oldest.0.into()]).await
+}
+
 /// How much waits for an endpoint.
 ///
 /// # Errors

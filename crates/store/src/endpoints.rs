@@ -133,14 +133,17 @@ pub async fn failing(tx: &mut Conn, id: EndpointId, since: Timestamp) -> Result<
     tx.execute(sql, &[id.0.into(), since.into()]).await.map(drop)
 }
 
-/// Notes that an endpoint works.
+const WORKING: Bulk = Bulk {
+    each: "UPDATE endpoints SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL",
+    all: "UPDATE endpoints SET failing_since = NULL WHERE id = ANY ($1::integer[]) AND failing_since IS NOT NULL",
+};
+
+/// Notes that an endpoint works. It is said with each report, and costs no round trip.
 ///
 /// # Errors
 /// As any write.
 pub async fn working(tx: &mut Conn, id: EndpointId) -> Result<()> {
-    let sql =
-        "UPDATE endpoints SET failing_since = NULL WHERE id = $1 AND failing_since IS NOT NULL";
-    tx.execute(sql, &[id.0.into()]).await.map(drop)
+    tx.bulk_ahead(&WORKING, &std::iter::once([id.0.into()]).collect()).await
 }
 
 /// Switches an endpoint off that has only failed since before `limit`; whether it was such a one.

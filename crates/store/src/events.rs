@@ -53,14 +53,15 @@ pub struct First {
 }
 
 const ANSWERED: Bulk = Bulk {
-    each: "UPDATE events SET outcome = $3, duration = $4, answered_at = $5 WHERE account = $1 AND id = $2",
+    each: "UPDATE events SET outcome = $3, duration = $4, answered_at = $5
+           WHERE account = $1 AND id = $2 AND NOT coalesce(outcome, 0) BETWEEN 200 AND 299",
     all: "UPDATE events e SET outcome = v.outcome, duration = v.duration, answered_at = v.at
           FROM unnest($1::bigint[], $2::uuid[], $3::smallint[], $4::integer[], $5::bigint[])
             AS v (account, id, outcome, duration, at)
-          WHERE e.account = v.account AND e.id = v.id",
+          WHERE e.account = v.account AND e.id = v.id AND NOT coalesce(e.outcome, 0) BETWEEN 200 AND 299",
 };
 
-/// Notes how first attempts ended.
+/// Notes how first attempts ended. A replay has one as well: it never takes back that the event was taken.
 ///
 /// # Errors
 /// As any write.

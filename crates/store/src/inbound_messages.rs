@@ -81,19 +81,31 @@ pub async fn of(
     conn.query(sql, &params, inbound).await
 }
 
-/// Gives an account what was written to its number before it had it; the messages of one known word, the oldest
-/// first.
+/// What was written to a number before anybody had it, as far as it asks for something, after `after`, the oldest
+/// first; at most `limit`.
+///
+/// # Errors
+/// As any read.
+pub async fn unclaimed_wishes(
+    conn: &mut Conn,
+    number: &str,
+    after: InboundId,
+    limit: i64,
+) -> Result<Vec<InboundMessage>> {
+    let sql = "SELECT account, id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
+        FROM inbound_messages WHERE account = $1 AND recipient = $2 AND id > $3 AND keyword IS NOT NULL
+        ORDER BY id LIMIT $4";
+    let params = [NOBODY.0.into(), number.into(), after.0.into(), limit.into()];
+    conn.query(sql, &params, inbound).await
+}
+
+/// Gives an account what was written to its number before it had it; how many messages.
 ///
 /// # Errors
 /// As any write.
-pub async fn adopt(tx: &mut Conn, number: &str, account: AccountId) -> Result<Vec<InboundMessage>> {
-    let words = "SELECT CAST($1 AS bigint), id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
-        FROM inbound_messages WHERE account = $2 AND recipient = $3 AND keyword IS NOT NULL ORDER BY id";
-    let params = [account.0.into(), NOBODY.0.into(), number.into()];
-    let words = tx.query(words, &params, inbound).await?;
+pub async fn adopt(tx: &mut Conn, number: &str, account: AccountId) -> Result<u64> {
     let sql = "UPDATE inbound_messages SET account = $1 WHERE account = $2 AND recipient = $3";
-    tx.execute(sql, &params).await?;
-    Ok(words)
+    tx.execute(sql, &[account.0.into(), NOBODY.0.into(), number.into()]).await
 }
 
 fn inbound(r: &Row<'_>) -> Result<InboundMessage> {

@@ -41,11 +41,7 @@ pub struct Part {
 pub async fn of(tx: &mut Conn, group: &Group) -> Result<Vec<Part>> {
     let sql = "SELECT sequence, text, label, done FROM inbound_parts
         WHERE carrier = $1 AND sender = $2 AND recipient = $3 AND reference = $4 AND total = $5 ORDER BY sequence";
-    tx.query(sql, &key(group), |r| {
-        let (sequence, text, label) = (r.small(0)?, r.text(1)?, r.opt_int(2)?);
-        Ok(Part { sequence, text, label, done: r.int(3)? != 0 })
-    })
-    .await
+    tx.query(sql, &key(group), part).await
 }
 
 /// Keeps a part; one that is there already stays as it is.
@@ -70,24 +66,32 @@ pub async fn insert(tx: &mut Conn, group: &Group, part: &Part, at: Timestamp) ->
     tx.execute(sql, &params).await.map(drop)
 }
 
-/// Marks a group as put together; whether it was not yet.
+/// Marks a group as put together; the parts that were not yet, as they were, in any order: whoever gets them has the
+/// message.
 ///
 /// # Errors
 /// As any write.
-pub async fn finish(tx: &mut Conn, group: &Group) -> Result<bool> {
+pub async fn finish(tx: &mut Conn, group: &Group) -> Result<Vec<Part>> {
     let sql = "UPDATE inbound_parts SET done = 1
-        WHERE carrier = $1 AND sender = $2 AND recipient = $3 AND reference = $4 AND total = $5 AND done = 0";
-    Ok(tx.execute(sql, &key(group)).await? > 0)
+        WHERE carrier = $1 AND sender = $2 AND recipient = $3 AND reference = $4 AND total = $5 AND done = 0
+        RETURNING sequence, text, label, 0";
+    tx.query(sql, &key(group), part).await
 }
 
-/// Forgets a group: its reference names another message now.
+/// Forgets a group: its reference names another message now. The parts that were there, in any order.
 ///
 /// # Errors
 /// As any write.
-pub async fn forget(tx: &mut Conn, group: &Group) -> Result<()> {
+pub async fn forget(tx: &mut Conn, group: &Group) -> Result<Vec<Part>> {
     let sql = "DELETE FROM inbound_parts
-        WHERE carrier = $1 AND sender = $2 AND recipient = $3 AND reference = $4 AND total = $5";
-    tx.execute(sql, &key(group)).await.map(drop)
+        WHERE carrier = $1 AND sender = $2 AND recipient = $3 AND reference = $4 AND total = $5
+        RETURNING sequence, text, label, done";
+    tx.query(sql, &key(group), part).await
+}
+
+fn part(r: &Row<'_>) -> Result<Part> {
+    let (sequence, text, label) = (r.small(0)?, r.text(1)?, r.opt_int(2)?);
+    Ok(Part { sequence, text, label, done: r.int(3)? != 0 })
 }
 
 fn key(group: &Group) -> [crate::value::Value<'_>; 5] {
@@ -107,7 +111,8 @@ fn key(group: &Group) -> [crate::value::Value<'_>; 5] {
 /// As any read.
 pub async fn overdue(conn: &mut Conn, before: Timestamp, limit: i64) -> Result<Vec<Group>> {
     let sql = "SELECT carrier, sender, recipient, reference, total FROM inbound_parts WHERE done = 0
-        GROUP BY carrier, sender, recipient, reference, total HAVING count(*) = total OR min(at) < $1 LIMIT $2";
+        GROUP BY carrier, sender, recipient, reference, total HAVING count(*) = total OR min(at) < $1
+        ORDER BY 1, 2, 3, 4, 5 LIMIT $2"; // in one order, or two nodes wait for each other
     conn.query(sql, &[before.into(), limit.into()], |r: &Row<'_>| {
         Ok(Group {
             carrier: CarrierId(r.small(0)?),

@@ -1,14 +1,15 @@
 //! Days at random: whatever happens, every message comes to an end, nothing is sent twice without
-//! doubt, and the money adds up.
+//! doubt, the money adds up, and every end is told by one event.
 
 use crate::carrier::Moods;
+use crate::courier::rows;
 use crate::support::{TestDb, on_both_engines};
 use crate::world::{CREDITS, World};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{State, Status};
 use heliograph_service::janitor;
 use heliograph_store::queue;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 on_both_engines!(random: a_calm_day, a_moody_day, a_day_of_deaths);
@@ -60,6 +61,23 @@ async fn live(db: &TestDb, world: &mut World<'_>, rounds: usize) {
         assert!(all.iter().any(|(_, _, s)| s.status == status), "none is {status}");
     }
     count_the_money(world, &all).await;
+    tell_the_rest(db, world).await;
+    assert_eq!(rows(db, "events").await, i64::try_from(all.len()).unwrap());
+    for (_, id, _) in all {
+        assert_eq!(world.listeners.taken.get(&id).map_or(0, HashSet::len), 1, "events of {id}");
+    }
+}
+
+/// All endpoints answer well until nothing is left to be told.
+async fn tell_the_rest(db: &TestDb, world: &mut World<'_>) {
+    for _ in 0..500 {
+        if world.listeners.waiting(&world.machines[0].node).await == 0 {
+            return;
+        }
+        world.round(false).await;
+        db.clock.advance(Duration::from_secs(30));
+    }
+    panic!("not everything was told");
 }
 
 /// A few messages each round: no status goes backwards, and a final one stays.

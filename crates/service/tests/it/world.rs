@@ -1,6 +1,7 @@
 //! A small world at random: accounts that send, nodes that die, and a carrier in between.
 
 use crate::carrier::{Carrier, Moods};
+use crate::listeners::{Listeners, Round, Walk};
 use crate::node::{ANN, Node, PRICE, parts};
 use crate::support::TestDb;
 use fastrand::Rng;
@@ -36,6 +37,7 @@ pub(crate) struct World<'a> {
     /// What was accepted: the number of its caller, and its id.
     pub(crate) made: Vec<(usize, MessageId)>,
     pub(crate) verdicts: HashMap<&'static str, usize>,
+    pub(crate) listeners: Listeners,
     keys: Vec<Key>,
 }
 
@@ -47,6 +49,7 @@ pub(crate) struct Machine {
     held: Vec<(Handed, Timestamp)>,
     /// Handed back by the writer.
     untold: Progress,
+    walks: Vec<Walk>,
 }
 
 /// What a machine waits for in a round.
@@ -67,6 +70,10 @@ impl<'a> World<'a> {
         for (email, amount) in CREDITS {
             callers.push(machines[0].node.account(email, amount).await);
         }
+        let listeners = Listeners::new(&machines[0].node, &callers, seed).await;
+        for machine in &mut machines {
+            machine.walks = listeners.walks(&machine.node);
+        }
         Self {
             db,
             rng: Rng::with_seed(seed),
@@ -75,6 +82,7 @@ impl<'a> World<'a> {
             callers,
             made: Vec::new(),
             verdicts: HashMap::new(),
+            listeners,
             keys: Vec::new(),
         }
     }
@@ -93,14 +101,20 @@ impl<'a> World<'a> {
             }
         }
         let mut batches = Vec::new();
-        let mut waiting = Vec::new();
+        let (mut waiting, mut rounds) = (Vec::new(), Vec::new());
         for i in 0..self.machines.len() {
-            let (batch, answers) = self.batch(i, sending);
+            let (mut batch, answers) = self.batch(i, sending);
+            let mut round = self.walk(i, !sending);
+            batch.append(&mut round.commands);
             batches.push(batch);
             waiting.push(answers);
+            rounds.push(round);
         }
         let nodes = self.machines.iter().zip(batches);
         join_all(nodes.map(|(machine, batch)| machine.node.write(batch))).await;
+        for (machine, round) in self.machines.iter_mut().zip(rounds) {
+            round.answered(&mut machine.walks);
+        }
         let mut replayed = Vec::new();
         for (i, answers) in waiting.into_iter().enumerate() {
             self.hear(i, answers, &mut replayed);
@@ -108,6 +122,11 @@ impl<'a> World<'a> {
         for (caller, id) in replayed {
             assert!(self.made.contains(&(caller, id)), "{id} was replayed, but never made");
         }
+    }
+
+    fn walk(&mut self, i: usize, good: bool) -> Round {
+        let machine = &mut self.machines[i];
+        self.listeners.batch(&machine.node, &mut machine.walks, good)
     }
 
     fn batch(&mut self, i: usize, sending: bool) -> (Vec<Command>, Waiting) {
@@ -235,9 +254,11 @@ impl<'a> World<'a> {
                 self.carrier.submit(&handed.leased);
             }
         }
+        self.listeners.die(std::mem::take(&mut self.machines[i].walks));
         let Machine { node, identity, .. } = &self.machines[i];
         let (own, identity) = (node.cx.db.clone(), *identity);
         self.machines[i] = Machine::start(self.db, own, identity).await;
+        self.machines[i].walks = self.listeners.walks(&self.machines[i].node);
     }
 
     /// The last receipts come.
@@ -250,6 +271,6 @@ impl Machine {
     async fn start(db: &TestDb, own: heliograph_store::Db, identity: u128) -> Self {
         let node = Node::with(db, own, (identity, 16)).await;
         node.desk.set_bound(true);
-        Self { node, identity, held: Vec::new(), untold: Progress::default() }
+        Self { node, identity, held: Vec::new(), untold: Progress::default(), walks: Vec::new() }
     }
 }

@@ -9,15 +9,25 @@ mod carrier_refs;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod deliveries;
+#[cfg(test)]
+mod endpoints;
+#[cfg(test)]
+mod events;
+#[cfg(test)]
 mod full_disk;
 #[cfg(test)]
 mod idempotency;
+#[cfg(test)]
+mod inbound;
 #[cfg(test)]
 mod leases;
 #[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod numbers;
+#[cfg(test)]
+mod optouts;
 #[cfg(test)]
 mod parts;
 #[cfg(test)]
@@ -35,3 +45,5 @@ mod sqlite;
 mod support;
 #[cfg(test)]
 mod transactions;
+#[cfg(test)]
+mod webhook_rows;

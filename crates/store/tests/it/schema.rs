@@ -97,7 +97,8 @@ mod both {
     const INDEXES: [&str; 2] = [
         "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY 1",
         "SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-         WHERE NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = c.oid) AND c.relnamespace = 'public'::regnamespace ORDER BY 1",
+         WHERE c.relnamespace = 'public'::regnamespace
+           AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = c.oid) ORDER BY 1",
     ];
 
     fn seen([sqlite, postgres]: [&'static str; 2]) -> [Vec<Vec<String>>; 2] {
