@@ -28,6 +28,8 @@ mod postgres;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
+mod replies;
+#[cfg(test)]
 mod routes;
 #[cfg(test)]
 mod send_sms;
