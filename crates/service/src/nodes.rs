@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error;
+use crate::replies;
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
 use heliograph_store::{
@@ -54,7 +55,8 @@ pub async fn clock_offset(cx: &Context) -> Result<i64> {
     cx.db.measure_offset().await
 }
 
-/// Gives numbers to the accounts of these people, and with a number what was written to it before.
+/// Gives numbers to the accounts of these people, and with a number what was written to it before: also who said
+/// STOP to it.
 ///
 /// # Errors
 /// [`error::Error::Conflict`] with the address of somebody who has no account.
@@ -64,6 +66,7 @@ pub async fn assign_numbers(cx: &Context, all: &[(String, String)]) -> error::Re
         let account = accounts::by_email(&mut tx, email).await?;
         let account = account.ok_or_else(|| error::Error::Conflict(email.clone()))?.id;
         if numbers::assign(&mut tx, number, account).await? {
+            replies::catch_up(cx, &mut tx, number, account).await?;
             let messages = inbound_messages::adopt(&mut tx, number, account).await?;
             tracing::info!(number, account = account.0, messages, "number assigned");
         }

@@ -10,6 +10,10 @@ use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::inbound_parts::{self, Group, Part};
 use heliograph_store::{Conn, Result, inbound_messages, messages, numbers, optouts};
+use uuid::Uuid;
+
+/// Messages that are caught up with at once.
+const BATCH: i64 = 500;
 
 /// Something that may make a message of a person complete.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -186,6 +190,23 @@ async fn keep(cx: &Context, tx: &mut Conn, whole: Whole, now: Timestamp) -> Resu
         in_reply_to,
         complete: whole.complete,
     })
+}
+
+/// Does what people asked for who wrote to this number before the account had it. They are not answered any more.
+///
+/// # Errors
+/// As any write.
+pub async fn catch_up(cx: &Context, tx: &mut Conn, number: &str, account: AccountId) -> Result<()> {
+    let mut after = InboundId(Uuid::nil());
+    loop {
+        let all = inbound_messages::unclaimed_wishes(tx, number, after, BATCH).await?;
+        let Some(last) = all.last() else { return Ok(()) };
+        after = last.id;
+        for message in all {
+            let message = InboundMessage { account, ..message };
+            drop(obey(cx, tx, &message, message.received_at).await?);
+        }
+    }
 }
 
 /// Does what a message of one known word asks for; the answer to it, when the operator wants one. Who asks for

@@ -81,6 +81,24 @@ pub async fn of(
     conn.query(sql, &params, inbound).await
 }
 
+/// What was written to a number before anybody had it, as far as it asks for something, after `after`, the oldest
+/// first; at most `limit`.
+///
+/// # Errors
+/// As any read.
+pub async fn unclaimed_wishes(
+    conn: &mut Conn,
+    number: &str,
+    after: InboundId,
+    limit: i64,
+) -> Result<Vec<InboundMessage>> {
+    let sql = "SELECT account, id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
+        FROM inbound_messages WHERE account = $1 AND recipient = $2 AND id > $3 AND keyword IS NOT NULL
+        ORDER BY id LIMIT $4";
+    let params = [NOBODY.0.into(), number.into(), after.0.into(), limit.into()];
+    conn.query(sql, &params, inbound).await
+}
+
 /// Gives an account what was written to its number before it had it; how many messages.
 ///
 /// # Errors

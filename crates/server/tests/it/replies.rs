@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 each_engine!(replies: a_stop_of_a_virtual_handset_is_obeyed_in_test_mode_only
     test_replies_find_their_account replies_arrive_whole start_undoes_stop_and_help_only_tells
     a_stop_that_takes_effect_is_confirmed_once a_number_brings_what_was_written_to_it_before
+    a_stop_to_a_number_of_nobody_holds_for_who_gets_it
     the_smsc_keeps_a_reply_while_the_database_is_away);
 
 const DEMO: &str = "demo@localhost";
@@ -256,6 +257,30 @@ fn a_number_brings_what_was_written_to_it_before(engine: Engine) {
     smsc.reply(ANN, US, "At last");
     heard_saying(&server, &key, "At last");
     assert_eq!(server.database.number("SELECT count(*) FROM inbound_messages"), 3);
+}
+
+fn a_stop_to_a_number_of_nobody_holds_for_who_gets_it(engine: Engine) {
+    let smsc = Smsc::start(&[]);
+    let mut server = Server::new(engine, &smsc.config(10));
+    let key = server.live_key("ann@example.com", "0");
+    server.launch();
+    server.await_ready();
+    let id = server.accepted(&key, &from_us("Hello"));
+    server.ended(&key, &id);
+    for (n, (from, text)) in
+        [(ANN, "STOP"), ("447700900124", "STOP"), ("447700900124", "START")].iter().enumerate()
+    {
+        smsc.reply(from, US, text);
+        eventually("it is kept", || (smsc.taken_replies().len() == n + 1).then_some(()));
+    }
+    assert!(server.stop().success());
+    reconfigure(&server, &format!("{}{OURS}", smsc.config(10)));
+    server.launch();
+    server.await_ready();
+    let first = heard(&server, &key, 3).into_iter().find(|m| m["from"] == ANN).unwrap();
+    let list = data(&server, &key, LISTED);
+    assert_eq!((list.len(), &list[0]["inboundMessageId"]), (1, &first["id"]), "{list:?}");
+    problem(&server.post(&key, &from_us("Again")), 403, "recipient_opted_out");
 }
 
 fn reconfigure(server: &Server, config: &str) {
