@@ -21,6 +21,10 @@ mod listen;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod optouts;
+#[cfg(test)]
+mod optouts_wrong_input;
+#[cfg(test)]
 mod patience;
 #[cfg(test)]
 #[cfg(feature = "test-postgres")]
