@@ -189,14 +189,14 @@ fn a_file_is_answered_row_by_row(engine: Engine) {
     let server = Server::start(engine);
     let key = server.key();
     assert_eq!(add(&server, &key, "default", &json!({ "number": "447700900123" })).status, 201);
-    let mut csv = "\u{feff}Name,NUMBER, note \nAnn,+44 7700 900123,there already\n\
-                   Bob,447700900124,\"by mail, twice\"\nBob,447700900124,twice in one file\n\
-                   Eve,07700900125,no country\n,,\nZoe\nKim,+6598234567\nX,12345,\n"
+    let mut csv = "\u{feff}Name,NUMBER, note \r\nAnn,+44 7700 900123,there already\r\n\
+                   Bob,447700900124,\"by mail, twice\"\r\nBob,447700900124,twice in one file\r\n\
+                   Eve,07700900125,no country\r\n,,\r\nZoe\r\nKim,+6598234567\r\nX,12345,\r\n"
         .as_bytes()
         .to_vec();
-    csv.extend(b"Y,\xff\xfe,\n");
-    csv.extend(format!("Z,447700900126,{}\n", "n".repeat(256)).into_bytes());
-    csv.extend(b"N,447700900127,a\0b\n");
+    csv.extend(b"Y,\xff\xfe,\r\n");
+    csv.extend(format!("Z,447700900126,{}\r\n", "n".repeat(256)).into_bytes());
+    csv.extend(b"N,447700900127,a\0b\r\n");
     let answer = server.ask(&file(&key, "default", csv));
     assert_eq!(answer.status, 200, "{}", answer.text());
     let told = answer.json();
