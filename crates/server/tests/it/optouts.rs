@@ -125,6 +125,7 @@ fn a_number_keeps_its_first_evidence(engine: Engine) {
     });
     assert_eq!(first, expected);
     let path = format!("{NUMBERS}/447700900123");
+    assert_eq!(answer.header("location"), Some(&*path));
     assert_eq!(get(&server, &key, &path), first);
     assert_eq!(get(&server, &key, &format!("{NUMBERS}/%2B44-7700-900123")), first);
     let again = add(&server, &key, "default", &json!({ "number": "447700900123", "note": "Mail" }));
