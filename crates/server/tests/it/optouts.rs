@@ -253,6 +253,7 @@ fn all(key: &str, list: &str) -> (Vec<Request>, Vec<Request>) {
     let changes = [
         post(key, &numbers, &json!({ "number": "+447700900124" })),
         file(key, list, "number\n447700900124\n"),
+        file(key, list, "number\n"),
         delete(key, &number),
         delete(key, &one),
     ];
