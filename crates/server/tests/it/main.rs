@@ -23,6 +23,8 @@ mod live;
 #[cfg(test)]
 mod optouts;
 #[cfg(test)]
+mod optouts_held_back;
+#[cfg(test)]
 mod optouts_wrong_input;
 #[cfg(test)]
 mod patience;
