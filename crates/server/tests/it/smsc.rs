@@ -5,7 +5,7 @@ use crate::patience::eventually;
 use crate::process::{self, Process};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -13,10 +13,22 @@ use tempfile::TempDir;
 pub(crate) struct Smsc {
     process: Option<Process>,
     port: u16,
+    /// Keeps others of its kind from the port while it is dead: they would be taken for it.
+    _token: UdpSocket,
     /// Where its handsets are; another port each time it is started.
     control: Option<SocketAddr>,
     behaviour: Vec<String>,
     home: TempDir,
+}
+
+/// A port that no other SMSC of a test has.
+fn reserve() -> (u16, UdpSocket) {
+    loop {
+        let port = fastrand::u16(10_000..32_000);
+        if let Ok(token) = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)) {
+            return (port, token);
+        }
+    }
 }
 
 /// A line of the journal.
@@ -34,9 +46,12 @@ impl Smsc {
     pub(crate) fn start(behaviour: &[&str]) -> Self {
         let behaviour = behaviour.iter().map(|b| (*b).to_owned()).collect();
         let home = tempfile::tempdir().unwrap();
-        let mut smsc = Self { process: None, port: 0, control: None, behaviour, home };
+        let (port, token) = reserve();
+        let (process, control) = (None, None);
+        let mut smsc = Self { process, port, _token: token, control, behaviour, home };
+        smsc.launch();
         while smsc.process.is_none() {
-            smsc.port = fastrand::u16(10_000..32_000);
+            (smsc.port, smsc._token) = reserve();
             smsc.launch();
         }
         smsc
