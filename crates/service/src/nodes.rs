@@ -1,7 +1,8 @@
 //! Nodes: who signs leases, and what a node does when it starts.
 
 use crate::context::Context;
-use crate::{error, replies};
+use crate::error;
+use crate::replies;
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
 use heliograph_store::{

@@ -193,6 +193,8 @@ pub async fn import(
     numbers: Vec<(Recipient, Option<String>)>,
 ) -> Result<usize> {
     caller.needs(Scope::Manage)?;
+    // Also when there is nothing to add.
+    find(&mut cx.db.read().await?, caller, which).await?;
     let mut added = 0;
     for batch in numbers.chunks(BATCH) {
         let mut tx = cx.db.write().await?;

@@ -41,17 +41,18 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
         return Err(Problem::invalid(what, Vec::new()));
     };
     let note = column("note");
+    let mut lines = Lines { bytes, counted: 0, line: 1 };
     let mut found = Numbers::default();
     for row in reader.records() {
         let (line, written, read) = match &row {
             Ok(row) => {
                 let written = row.get(number).unwrap_or_default();
                 let note = note.and_then(|at| row.get(at)).filter(|n| !n.is_empty());
-                let line = row.position().map_or(0, csv::Position::line);
+                let line = row.position().map_or(0, |p| lines.of(p));
                 (line, written.to_owned(), read(written, note))
             }
             Err(e) => {
-                let line = e.position().map_or(0, csv::Position::line);
+                let line = e.position().map_or(0, |p| lines.of(p));
                 (line, String::new(), Err("This row is not UTF-8 text.".to_owned()))
             }
         };
@@ -66,6 +67,27 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
         }
     }
     Ok(found)
+}
+
+/// Counts lines. The reader's own count is that of the line on which the row before ends: it has not yet seen
+/// what parts the two, which is an end of line and a half when lines end in CR LF.
+struct Lines<'a> {
+    bytes: &'a [u8],
+    counted: usize,
+    line: u64,
+}
+
+impl Lines<'_> {
+    /// The line on which the row at this position begins; rows come in their order.
+    fn of(&mut self, position: &csv::Position) -> u64 {
+        let begin = usize::try_from(position.byte()).unwrap_or(usize::MAX);
+        let rest = self.bytes.get(begin..).unwrap_or_default();
+        let begin = begin + rest.iter().take_while(|b| b"\r\n".contains(b)).count();
+        let passed = self.bytes.get(self.counted..begin).unwrap_or_default();
+        self.line += passed.iter().filter(|b| **b == b'\n').count() as u64;
+        self.counted = begin;
+        self.line
+    }
 }
 
 fn read(number: &str, note: Option<&str>) -> Result<(Recipient, Option<String>), String> {
@@ -91,6 +113,17 @@ mod tests {
         let expected = [(447_700_900_123, Some("asked".to_owned())), (447_700_900_124, None)];
         assert_eq!(read.numbers, expected.map(|(n, note)| (Recipient(n), note)));
         assert_eq!((read.invalid, read.errors[0].row, &*read.errors[0].number), (3, 5, "12"));
+    }
+
+    #[test]
+    fn rows_are_named_by_their_line_however_lines_end() {
+        for end in ["\n", "\r\n"] {
+            let rows =
+                ["number,note", "1,", "447700900123,\"two\nlines\"", "", "2,", "", "", "3,\n"];
+            let read = numbers(rows.join(end).as_bytes()).unwrap();
+            let lines: Vec<_> = read.errors.iter().map(|e| (e.row, &*e.number)).collect();
+            assert_eq!(lines, [(2, "1"), (6, "2"), (9, "3")], "{end:?}");
+        }
     }
 
     #[test]

@@ -66,6 +66,22 @@ impl Database {
         conn
     }
 
+    /// Does something while nothing can be written.
+    pub(crate) fn away(&self, meanwhile: impl FnOnce()) {
+        match self {
+            Self::Sqlite(_) => {
+                let _lock = self.lock();
+                meanwhile();
+            }
+            #[cfg(feature = "test-postgres")]
+            Self::Postgres(p) => {
+                p.lose();
+                meanwhile();
+                p.find_again();
+            }
+        }
+    }
+
     /// The one number that a query gives.
     pub(crate) fn number(&self, sql: &str) -> i64 {
         match self {

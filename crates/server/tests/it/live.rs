@@ -26,7 +26,7 @@ fn pretending(engine: Engine) -> Server {
 }
 
 /// Available and reserved of an account.
-fn balance(server: &Server, email: &str) -> (String, String) {
+pub(crate) fn balance(server: &Server, email: &str) -> (String, String) {
     let list = server.told(&["--json", "account", "list"]);
     let accounts = list.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
     let account = accounts.into_iter().find(|a| a["name"] == email).unwrap();

@@ -21,6 +21,12 @@ mod listen;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod optouts;
+#[cfg(test)]
+mod optouts_held_back;
+#[cfg(test)]
+mod optouts_wrong_input;
+#[cfg(test)]
 mod patience;
 #[cfg(test)]
 #[cfg(feature = "test-peers")]
@@ -30,6 +36,8 @@ mod peers;
 mod postgres;
 #[cfg(test)]
 mod process;
+#[cfg(test)]
+mod replies;
 #[cfg(test)]
 mod routes;
 #[cfg(test)]

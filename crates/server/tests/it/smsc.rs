@@ -1,8 +1,11 @@
 //! A simulated SMSC in a process of its own, which can be killed, and whose journal is evidence.
 
+use crate::http::{self, Request};
 use crate::patience::eventually;
 use crate::process::{self, Process};
 use serde::Deserialize;
+use serde_json::{Value, json};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -10,8 +13,22 @@ use tempfile::TempDir;
 pub(crate) struct Smsc {
     process: Option<Process>,
     port: u16,
+    /// Keeps others of its kind from the port while it is dead: they would be taken for it.
+    _token: UdpSocket,
+    /// Where its handsets are; another port each time it is started.
+    control: Option<SocketAddr>,
     behaviour: Vec<String>,
     home: TempDir,
+}
+
+/// A port that no other SMSC of a test has.
+fn reserve() -> (u16, UdpSocket) {
+    loop {
+        let port = fastrand::u16(10_000..32_000);
+        if let Ok(token) = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)) {
+            return (port, token);
+        }
+    }
 }
 
 /// A line of the journal.
@@ -25,26 +42,46 @@ pub(crate) struct Entry {
 }
 
 impl Smsc {
-    /// Starts one on any free port.
+    /// Starts one on a port that nobody else gets while it is dead: below those that systems hand out.
     pub(crate) fn start(behaviour: &[&str]) -> Self {
         let behaviour = behaviour.iter().map(|b| (*b).to_owned()).collect();
         let home = tempfile::tempdir().unwrap();
-        let mut smsc = Self { process: None, port: 0, behaviour, home };
-        smsc.revive();
+        let (port, token) = reserve();
+        let (process, control) = (None, None);
+        let mut smsc = Self { process, port, _token: token, control, behaviour, home };
+        smsc.launch();
+        while smsc.process.is_none() {
+            (smsc.port, smsc._token) = reserve();
+            smsc.launch();
+        }
         smsc
     }
 
-    /// Starts it (again).
+    /// Starts it again.
     pub(crate) fn revive(&mut self) {
+        self.launch();
+        assert!(self.process.is_some(), "somebody has taken port {}", self.port);
+    }
+
+    /// Starts it, unless its port is taken.
+    fn launch(&mut self) {
         let mut command = process::command();
-        command.args(["smsc", "--port", &self.port.to_string(), "--journal"]);
-        let process = Process::start(command.arg(self.journal_file()).args(&self.behaviour));
-        self.port = eventually("the SMSC says where it is", || {
+        command.args(["smsc", "--port", &self.port.to_string(), "--control-port", "0"]);
+        command.arg("--journal").arg(self.journal_file());
+        let mut process = Process::start(command.args(&self.behaviour));
+        let ended = eventually("the SMSC says where it is, or why it ended", || {
             let said = process.stdout.text();
-            let address = said.split_once(" on ")?.1.split_once(',')?.0;
-            address.rsplit_once(':')?.1.parse().ok()
+            let control = said.split_once("control on http://").and_then(|s| s.1.split_once('\n'));
+            self.control = control.and_then(|(address, _)| address.parse().ok());
+            process.ended().is_some().then_some(true).or(self.control.map(|_| false))
         });
-        self.process = Some(process);
+        if ended {
+            process.wait();
+            let why = process.stderr.text();
+            assert!(why.contains("can't be listened on"), "{why}");
+        } else {
+            self.process = Some(process);
+        }
     }
 
     pub(crate) fn kill(&mut self) {
@@ -66,6 +103,34 @@ impl Smsc {
     /// The texts that it took, part by part, in order.
     pub(crate) fn accepted(&self) -> Vec<String> {
         let journal = self.journal().into_iter().filter(|e| e.event == "accepted");
+        journal.map(|e| e.text.unwrap_or_default()).collect()
+    }
+
+    fn ask(&self, request: &Request) -> http::Answer {
+        http::ask(self.control.expect("no control port"), request).unwrap()
+    }
+
+    /// A handset writes to `to`, as soon as there is somebody to take it.
+    pub(crate) fn reply(&self, from: &str, to: &str, text: &str) {
+        let body = json!({ "to": to, "text": text }).to_string();
+        let request = Request::new("POST", &format!("/handsets/{from}/reply")).body(body);
+        eventually("somebody is bound who takes the reply", || {
+            let answer = self.ask(&request);
+            assert!([202, 409].contains(&answer.status), "{}", answer.text());
+            (answer.status == 202).then_some(())
+        });
+    }
+
+    /// The texts that a handset has received, the oldest first.
+    pub(crate) fn handset(&self, number: &str) -> Vec<String> {
+        let answer = self.ask(&Request::get(&format!("/handsets/{number}/messages"))).json();
+        let text = |m: &Value| m["text"].as_str().unwrap().to_owned();
+        answer.as_array().unwrap().iter().map(text).collect()
+    }
+
+    /// The parts of replies that were taken, in order.
+    pub(crate) fn taken_replies(&self) -> Vec<String> {
+        let journal = self.journal().into_iter().filter(|e| e.event == "replied");
         journal.map(|e| e.text.unwrap_or_default()).collect()
     }
 

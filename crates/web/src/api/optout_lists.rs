@@ -160,7 +160,8 @@ async fn add(State(app): State<Arc<App>>, id: One, request: Request) -> Result<R
     let wish = (number, note);
     let (there, new) = optouts::add_one(&app.context, &caller, which(id)?, wish).await?;
     Ok(match new {
-        true => created(&format!("{}/{number}", head.uri.path()), &NumberView::of(&there)),
+        // What stands before the router's own part of the path is not in it.
+        true => created(&format!("/v1{}/{number}", head.uri.path()), &NumberView::of(&there)),
         false => json(StatusCode::OK, &NumberView::of(&there)),
     })
 }
