@@ -4,6 +4,8 @@ use crate::message::Failure;
 use crate::originator::Originator;
 use crate::phone::Recipient;
 use crate::text::Segment;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// One part of a message, ready for a carrier. All parts of a message carry the same token.
@@ -26,6 +28,25 @@ pub struct Submission {
     /// The lease's end by this node's monotonic clock: after it the part must not be submitted,
     /// since another node may have taken the message over.
     pub not_after: Instant,
+    /// Shared by all parts of the message: whether the engine wants it back.
+    pub recall: Recall,
+}
+
+/// The engine's way to call a message back that a carrier has not submitted yet: what is left of it is answered
+/// with [`Outcome::NotSent`]. Clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Recall(Arc<AtomicBool>);
+
+impl Recall {
+    /// Calls it back.
+    pub fn recall(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was called back.
+    pub fn is_recalled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// What became of a [`Submission`].
@@ -53,6 +74,6 @@ pub enum Outcome {
     Refused(Failure),
     /// It may or may not have arrived: no response came, or the link broke before one could.
     InDoubt,
-    /// It certainly never left: the link was down, or its lease had run out.
+    /// It certainly never left: the link was down, its lease had run out, or it was called back.
     NotSent,
 }

@@ -7,18 +7,19 @@ use heliograph_carrier::carrier::{Ack, Event, Line};
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::lease::{RENEW_AFTER, STOP_AFTER};
 use heliograph_domain::message::{Failure, FailureCode};
-use heliograph_domain::submission::{Outcome, Submission};
+use heliograph_domain::submission::{Outcome, Recall, Submission};
 use heliograph_domain::text;
 use heliograph_service::context::Context;
 use heliograph_service::dispatch::{Desk, Desks, judge};
-use heliograph_service::messages;
 use heliograph_service::replies::{self, Confirmation, Heard};
 use heliograph_service::writer::{Claim, Command, Handed, Progress, Writer};
-use std::collections::HashMap;
+use heliograph_service::{messages, optouts};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Interval;
+use uuid::Uuid;
 
 /// How often the table is looked at even when no bell rang: what other nodes left, and what is due
 /// by the clock.
@@ -46,6 +47,8 @@ pub(crate) struct Dispatcher {
     next_token: u64,
     /// Something waits in the table.
     more: bool,
+    /// Opt-outs are being looked for.
+    looking: bool,
     flights: FuturesUnordered<BoxFuture<'static, Step>>,
     claim: Option<oneshot::Receiver<Claimed>>,
 }
@@ -58,6 +61,7 @@ struct Held {
     /// Parts whose outcome is still to come.
     left: usize,
     renewed: Instant,
+    recall: Recall,
 }
 
 /// What a dispatcher waits for.
@@ -76,6 +80,7 @@ enum Step {
     Landed(Landing),
     Rested(Flight),
     Confirmed,
+    Looked(HashSet<Uuid>),
 }
 
 impl Dispatcher {
@@ -109,6 +114,7 @@ impl Dispatcher {
             held: HashMap::new(),
             next_token: 0,
             more: true,
+            looking: false,
             flights: FuturesUnordered::new(),
             claim: None,
         };
@@ -169,7 +175,9 @@ impl Dispatcher {
         self.next_token = self.next_token.wrapping_add(1);
         let message = handed.leased.message.clone();
         let validity = message.expires_at.since(self.context.db.now());
-        let mut held = Held { renewed: handed.since, handed, outcomes: Vec::new(), left: 0 };
+        let recall = Recall::default();
+        let mut held =
+            Held { renewed: handed.since, handed, outcomes: Vec::new(), left: 0, recall };
         let segments = if validity.is_zero() {
             let expired = Outcome::Refused(Failure::plain(FailureCode::Expired));
             held.outcomes.push((1, expired));
@@ -190,6 +198,7 @@ impl Dispatcher {
                 label: replies::label(message.account, message.mode),
                 validity,
                 not_after: held.handed.since + STOP_AFTER,
+                recall: held.recall.clone(),
             };
             match self.submissions.try_send(submission) {
                 Ok(()) => held.left += 1,
@@ -274,6 +283,7 @@ impl Dispatcher {
                 self.acknowledge(acks).await;
             }
             Step::Confirmed => {}
+            Step::Looked(out) => self.call_back(&out),
             Step::Landed(Landing::Again(acks, flight)) => {
                 self.flights.push(Box::pin(async move { Step::Rested(flight.pause().await) }));
                 self.acknowledge(acks).await;
@@ -346,6 +356,34 @@ impl Dispatcher {
             // takes over after the lease, and the state machine tells the two apart.
             let (reply, _) = oneshot::channel();
             drop(self.writer.send(Command::Renew(leases, reply)).await);
+        }
+        self.look_for_optouts();
+    }
+
+    /// Asks who of those whose messages are on their way to the carrier has opted out since.
+    fn look_for_optouts(&mut self) {
+        let held = self.held.values().filter(|h| h.handed.leased.message.optout_list.is_some());
+        let messages: Vec<_> = held.map(|h| h.handed.leased.message.clone()).collect();
+        if self.looking || messages.is_empty() {
+            return;
+        }
+        self.looking = true;
+        let context = self.context.clone();
+        self.flights.push(Box::pin(async move {
+            let out = optouts::opted_out(&context, &messages).await;
+            Step::Looked(
+                out.inspect_err(|error| tracing::warn!(%error, "opt-outs")).unwrap_or_default(),
+            )
+        }));
+    }
+
+    /// Calls back what has not been submitted yet; it goes back into the table, where the next claim fails it.
+    fn call_back(&mut self, out: &HashSet<Uuid>) {
+        self.looking = false;
+        for held in self.held.values() {
+            if out.contains(&held.handed.leased.message.id.0) {
+                held.recall.recall();
+            }
         }
     }
 

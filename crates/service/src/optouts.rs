@@ -10,6 +10,7 @@ use heliograph_domain::optout::{Optout, OptoutList, STANDARD, Source};
 use heliograph_domain::phone::Recipient;
 use heliograph_store::{Conn, optouts};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Lists that an account may have in one mode.
 const MOST: i64 = 1_000;
@@ -29,6 +30,18 @@ pub async fn held_back<'a>(
     let pairs: Vec<_> = all.iter().map(|(_, pair)| *pair).collect();
     let listed: HashSet<_> = optouts::listed(tx, &pairs).await?.into_iter().collect();
     Ok(all.into_iter().filter(|(_, pair)| listed.contains(pair)).map(|(id, _)| id).collect())
+}
+
+/// The same for messages that are on their way to a carrier: each look at them is a new one.
+///
+/// # Errors
+/// What keeps the database away.
+pub async fn opted_out(
+    cx: &Context,
+    messages: &[Arc<Message>],
+) -> heliograph_store::Result<HashSet<uuid::Uuid>> {
+    let mut conn = cx.db.read().await?;
+    held_back(&mut conn, messages.iter().map(|m| &**m)).await
 }
 
 /// The lists that a new account begins with: the default one in each mode.

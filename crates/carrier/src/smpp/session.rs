@@ -218,7 +218,8 @@ impl<'a> Session<'a> {
     }
 
     fn submit(&mut self, submission: &Submission, now: Instant) {
-        if self.leaving.is_some() || submission.not_after <= now.into_std() {
+        let late = submission.not_after <= now.into_std() || submission.recall.is_recalled();
+        if self.leaving.is_some() || late {
             self.outbox.not_sent(submission);
             return;
         }

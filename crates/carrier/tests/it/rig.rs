@@ -9,7 +9,7 @@ use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::inbound::Incoming;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Receipt;
-use heliograph_domain::submission::{Outcome, Submission};
+use heliograph_domain::submission::{Outcome, Recall, Submission};
 use heliograph_domain::text::segments;
 use heliograph_domain::time::{Clock, Timestamp};
 use std::collections::VecDeque;
@@ -195,6 +195,7 @@ pub(crate) fn submission(token: u64, number: u64) -> Submission {
 /// All parts of a message to `number`.
 pub(crate) fn parts(token: u64, number: u64, text: &str) -> Vec<Submission> {
     let all = segments(text, 7).into_iter().enumerate();
+    let recall = Recall::default();
     all.map(|(n, segment)| Submission {
         token,
         part: u8::try_from(n + 1).unwrap(),
@@ -204,6 +205,7 @@ pub(crate) fn parts(token: u64, number: u64, text: &str) -> Vec<Submission> {
         label: LABEL,
         validity: Duration::from_secs(172_800),
         not_after: Instant::now() + Duration::from_secs(600),
+        recall: recall.clone(),
     })
     .collect()
 }
