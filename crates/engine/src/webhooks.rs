@@ -54,7 +54,10 @@ impl Office {
             if !self.orders.contains_key(&id)
                 && let Some(endpoint) = deliveries::endpoint(&self.with.context, id).await?
             {
-                self.engage(endpoint, urgent);
+                match endpoint.off.is_some() && !urgent {
+                    true => deliveries::withdraw(&self.with.context, id).await?,
+                    false => self.engage(endpoint, urgent),
+                }
             }
         }
         Ok(())
@@ -68,6 +71,9 @@ impl Office {
             self.orders.remove(&id);
             return Ok(());
         };
+        if endpoint.off.is_some() && due == Some(false) {
+            deliveries::withdraw(&self.with.context, id).await?;
+        }
         let Some(orders) = self.orders.get(&id) else { return Ok(()) };
         let urgent = due == Some(true);
         let known = orders.borrow().clone();

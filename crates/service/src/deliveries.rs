@@ -277,6 +277,16 @@ pub async fn endpoint(cx: &Context, id: EndpointId) -> Result<Option<Endpoint>> 
     Ok(found.filter(|e| e.expires_at.is_none_or(|at| at > cx.db.now())))
 }
 
+/// Drops what waits for an endpoint that was switched off meanwhile; it can be replayed.
+///
+/// # Errors
+/// As any write.
+pub async fn withdraw(cx: &Context, id: EndpointId) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    deliveries::drop_if_off(&mut tx, id).await?;
+    tx.commit().await
+}
+
 /// Gives freshly committed parcels to the couriers, and rings for those that have to be claimed.
 pub(crate) fn hand_over(couriers: &Couriers, told: crate::events::Told) {
     for (endpoint, parcels) in told.handed {

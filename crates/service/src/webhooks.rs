@@ -113,8 +113,10 @@ pub async fn get(cx: &Context, id: EndpointId) -> Result<Endpoint> {
 /// [`Error::NotFound`].
 pub async fn remove(cx: &Context, id: EndpointId) -> Result<()> {
     change(cx, async |tx| {
+        // The endpoint first, as reports do: two nodes that lock in different orders wait for each other.
+        let there = endpoints::remove(tx, id).await?;
         deliveries::drop_for(tx, id).await?;
-        endpoints::remove(tx, id).await
+        Ok(there)
     })
     .await
 }
@@ -136,8 +138,9 @@ pub async fn rotate(cx: &Context, id: EndpointId, secret: &Secret) -> Result<Tim
 pub async fn switch_off(cx: &Context, id: EndpointId) -> Result<()> {
     let now = cx.db.now();
     change(cx, async |tx| {
+        let was_on = endpoints::switch_off(tx, id, OffReason::Owner, now).await?;
         deliveries::drop_for(tx, id).await?;
-        endpoints::switch_off(tx, id, OffReason::Owner, now).await
+        Ok(was_on)
     })
     .await
 }

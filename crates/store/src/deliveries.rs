@@ -246,6 +246,16 @@ pub async fn drop_orphans(tx: &mut Conn, oldest: EventId) -> Result<u64> {
     tx.execute(sql, &[oldest.0.into()]).await
 }
 
+/// Takes off the table what waits for an endpoint that is off, but for tests: another node wrote it before it knew.
+///
+/// # Errors
+/// As any write.
+pub async fn drop_if_off(tx: &mut Conn, endpoint: EndpointId) -> Result<u64> {
+    let sql = "DELETE FROM deliveries WHERE endpoint = $1 AND due_at > 0
+        AND EXISTS (SELECT 1 FROM endpoints e WHERE e.id = $1 AND e.off_since IS NOT NULL)";
+    tx.execute(sql, &[endpoint.0.into()]).await
+}
+
 /// How much waits for an endpoint.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 each_engine!(optouts_held_back: what_waits_is_held_back_and_costs_nothing
-    who_is_off_the_list_again_is_sent_to a_repeated_request_is_answered_as_before
+    what_waits_for_a_slow_carrier_is_called_back who_is_off_the_list_again_is_sent_to a_repeated_request_is_answered_as_before
     a_refused_request_may_be_repeated);
 
 const DEMO: &str = "demo@localhost";
@@ -41,6 +41,24 @@ fn held_back(message: &Value) {
     assert!(failure["detail"].as_str().is_some_and(|d| d.len() > 5), "{message}");
     assert_eq!((&message["price"], &message["partsAccepted"]), (&json!("0.0000"), &json!(0)));
     assert_eq!((&message["sentAt"], &message["inDoubt"]), (&Value::Null, &json!(false)));
+}
+
+/// One at a time, each with an answer that takes its time: the others are leased and wait for the window.
+fn what_waits_for_a_slow_carrier_is_called_back(engine: Engine) {
+    let smsc = Smsc::start(&["--resp-delay=1500"]);
+    let rates = "[rates]\ndefault = '0.05'\n";
+    let server = Server::with(engine, &format!("{}{rates}", smsc.config(1)));
+    let key = live_key(&server, "1.00");
+    let to = |n: u32| format!("+4477009{:05}", 100 + n);
+    let ids: Vec<_> = (0..5).map(|n| server.accepted(&key, &hello(&to(n)))).collect();
+    assert_eq!(add(&server, &key, "default", &json!({ "number": to(4) })).status, 201);
+    held_back(&server.ended(&key, &ids[4]));
+    for id in &ids[..4] {
+        assert_eq!(server.ended(&key, id)["status"], "DELIVERED");
+    }
+    assert_eq!(smsc.accepted().len(), 4);
+    assert_eq!(balance(&server, DEMO), ("0.8000".to_owned(), "0.0000".to_owned()));
+    server.check();
 }
 
 fn what_waits_is_held_back_and_costs_nothing(engine: Engine) {

@@ -37,6 +37,7 @@ CREATE TABLE inbound_parts (
   PRIMARY KEY (carrier, sender, recipient, reference, total, sequence)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX inbound_parts_age ON inbound_parts (at);
+CREATE INDEX inbound_parts_open ON inbound_parts (carrier, sender, recipient, reference, total, at) WHERE done = 0;
 
 -- Each account has, in each mode, one list that is its default from the beginning and for good.
 CREATE TABLE optout_lists (
