@@ -1,16 +1,17 @@
 //! Events: what a client is told by webhook, and the JSON in which it is told.
 
+mod body;
+
 use crate::account::Mode;
+use crate::event::body::{Body, InboundData, MessageData, json};
 use crate::id::{AccountId, CarrierId, EndpointId, EventId, InboundId, MessageId};
-use crate::inbound::Keyword;
 use crate::inbound_message::InboundMessage;
-use crate::message::{self, Failure, FailureCode, Message, State, Status};
+use crate::message::{Failure, FailureCode, Message, State, Status};
 use crate::money::Amount;
 use crate::originator::Originator;
 use crate::phone::Recipient;
 use crate::text::Encoding;
 use crate::time::Timestamp;
-use serde::Serialize;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -58,9 +59,6 @@ impl Kind {
         Self::CHOICES.into_iter().find(|k| k.name() == name)
     }
 }
-
-/// The most bytes of a text in an event's JSON: a body stays below 20 kB.
-const MOST_TEXT: usize = 18_000;
 
 /// The type of an event that is only a test.
 pub const TEST: &str = "webhook.test";
@@ -222,147 +220,6 @@ impl Ended {
         state.failure = (kind == Kind::MessageFailed).then(failure);
         Self { message: Arc::new(message), state, currency: "EUR".into() }
     }
-}
-
-fn json(kind: &'static str, at: Timestamp, data: &impl Serialize) -> Vec<u8> {
-    let mut json = Vec::with_capacity(640);
-    // Nothing in here can fail to be written into memory.
-    let _ = serde_json::to_writer(&mut json, &Body { kind, timestamp: at, data });
-    json
-}
-
-#[derive(Serialize)]
-struct Body<'a, T> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(serialize_with = "shown")]
-    timestamp: Timestamp,
-    data: &'a T,
-}
-
-/// As a string, in the form that it prints itself.
-fn shown<S: serde::Serializer>(value: &impl std::fmt::Display, s: S) -> Result<S::Ok, S::Error> {
-    s.collect_str(value)
-}
-
-fn shown_if<S: serde::Serializer>(
-    value: &Option<impl std::fmt::Display>,
-    s: S,
-) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(value) => s.collect_str(value),
-        None => s.serialize_none(),
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct MessageData<'a> {
-    #[serde(serialize_with = "shown")]
-    id: MessageId,
-    #[serde(serialize_with = "shown")]
-    recipient: Recipient,
-    originator: &'a str,
-    reference: Option<&'a str>,
-    #[serde(serialize_with = "shown_if")]
-    campaign_id: Option<Uuid>,
-    mode: &'static str,
-    status: &'static str,
-    failure: Option<FailureData<'a>>,
-    parts: u16,
-    #[serde(serialize_with = "shown")]
-    price: Amount,
-    currency: &'a str,
-    #[serde(serialize_with = "shown")]
-    created_at: Timestamp,
-    #[serde(serialize_with = "shown_if")]
-    sent_at: Option<Timestamp>,
-    #[serde(serialize_with = "shown_if")]
-    done_at: Option<Timestamp>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct FailureData<'a> {
-    code: &'static str,
-    permanent: bool,
-    detail: &'static str,
-    carrier_code: Option<&'a str>,
-}
-
-impl<'a> MessageData<'a> {
-    fn of(ended: &'a Ended) -> Self {
-        let (m, s) = (&ended.message, &ended.state);
-        let failure = |f: &'a Failure| FailureData {
-            code: f.code.name(),
-            permanent: f.code.permanent(),
-            detail: f.code.detail(),
-            carrier_code: f.carrier_code.as_deref(),
-        };
-        Self {
-            id: m.id,
-            recipient: m.recipient,
-            originator: m.originator.as_str(),
-            reference: m.reference.as_deref(),
-            campaign_id: m.campaign,
-            mode: m.mode.name(),
-            status: s.status.name(),
-            failure: s.failure.as_ref().map(failure),
-            parts: m.parts,
-            price: message::price(m, s),
-            currency: &ended.currency,
-            created_at: m.accepted_at,
-            sent_at: s.sent_at,
-            done_at: s.done_at,
-        }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct InboundData<'a> {
-    #[serde(serialize_with = "shown")]
-    id: InboundId,
-    from: &'a str,
-    to: &'a str,
-    text: &'a str,
-    #[serde(serialize_with = "shown")]
-    received_at: Timestamp,
-    #[serde(serialize_with = "shown_if")]
-    in_reply_to: Option<MessageId>,
-    keyword: Option<&'static str>,
-    mode: &'static str,
-    complete: bool,
-    text_truncated: bool,
-}
-
-impl<'a> InboundData<'a> {
-    fn of(m: &'a InboundMessage) -> Self {
-        let text = cut(&m.text);
-        Self {
-            id: m.id,
-            from: &m.from,
-            to: &m.to,
-            received_at: m.received_at,
-            in_reply_to: m.in_reply_to,
-            keyword: m.keyword.map(Keyword::name),
-            mode: m.mode.name(),
-            complete: m.complete,
-            text_truncated: text.len() < m.text.len(),
-            text,
-        }
-    }
-}
-
-/// The beginning of a text that is at most [`MOST_TEXT`] bytes long in JSON, where control characters take six.
-fn cut(text: &str) -> &str {
-    let mut room = MOST_TEXT;
-    for (at, c) in text.char_indices() {
-        let size = if c.is_control() { 6 } else { c.len_utf8().max(2) };
-        let Some(left) = room.checked_sub(size) else { return text.get(..at).unwrap_or(text) };
-        room = left;
-    }
-    text
 }
 
 #[cfg(test)]

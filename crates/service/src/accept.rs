@@ -6,7 +6,7 @@
 
 use crate::context::Context;
 use crate::dispatch::Desks;
-use crate::optouts;
+use crate::optouts::{self, Pair};
 use crate::progress::Moves;
 use crate::writer::{Accept, Accepted, Handed};
 use heliograph_domain::account::{Scope, Scopes};
@@ -26,25 +26,29 @@ use uuid::Uuid;
 /// A batch's verdicts, in the order of its accepts; `Done` until something speaks against it.
 pub type Verdicts = Vec<Accepted>;
 
-/// Decides by API keys and idempotency keys.
+/// Decides by API keys, idempotency keys and opt-outs, in this order: a request that is repeated gets its first
+/// answer, also when its recipient has opted out since.
 ///
 /// # Errors
 /// As any write.
 pub async fn open(tx: &mut Conn, accepts: &[Accept], now: Timestamp) -> Result<Verdicts> {
-    let mut verdicts = by_api_key(tx, accepts).await?;
+    let used: HashSet<ApiKeyId> = accepts.iter().filter_map(|a| a.message.api_key).collect();
+    let used: Vec<ApiKeyId> = used.into_iter().collect();
+    let pairs: Vec<Pair> = accepts.iter().filter_map(|a| optouts::pair(&a.message)).collect();
+    let listed = heliograph_store::optouts::listed(&pairs);
+    let (valid, listed) = tx.ask_both(api_keys::valid(&used), listed).await?;
+    let mut verdicts = by_api_key(accepts, &valid.into_iter().collect());
     by_idempotency_key(tx, accepts, &mut verdicts, now).await?;
+    hold_back(tx, accepts, &mut verdicts, &listed.into_iter().collect()).await?;
     Ok(verdicts)
 }
 
-async fn by_api_key(tx: &mut Conn, accepts: &[Accept]) -> Result<Verdicts> {
-    let used: HashSet<ApiKeyId> = accepts.iter().filter_map(|a| a.message.api_key).collect();
-    let used: Vec<ApiKeyId> = used.into_iter().collect();
-    let valid: HashMap<ApiKeyId, Scopes> = api_keys::valid(tx, &used).await?.into_iter().collect();
+fn by_api_key(accepts: &[Accept], valid: &HashMap<ApiKeyId, Scopes>) -> Verdicts {
     let verdict = |a: &Accept| match a.message.api_key {
         Some(key) if !valid.get(&key).is_some_and(|s| s.allow(Scope::Send)) => Accepted::KeyInvalid,
         _ => Accepted::Done,
     };
-    Ok(accepts.iter().map(verdict).collect())
+    accepts.iter().map(verdict).collect()
 }
 
 async fn by_idempotency_key(
@@ -78,21 +82,24 @@ async fn by_idempotency_key(
 }
 
 /// Refuses what is for people who are on the list that it enforces.
-///
-/// # Errors
-/// As any read.
-pub async fn hold_back(tx: &mut Conn, accepts: &[Accept], verdicts: &mut Verdicts) -> Result<()> {
-    let open = accepts.iter().zip(verdicts.iter()).filter(|(_, v)| **v == Accepted::Done);
-    let held = optouts::held_back(tx, open.map(|(a, _)| &*a.message)).await?;
-    if held.is_empty() {
-        return Ok(());
-    }
+async fn hold_back(
+    tx: &mut Conn,
+    accepts: &[Accept],
+    verdicts: &mut Verdicts,
+    listed: &HashSet<Pair>,
+) -> Result<()> {
+    let mut held = HashSet::new();
     for (a, v) in accepts.iter().zip(verdicts.iter_mut()) {
-        if held.contains(&a.message.id.0) {
+        let out = optouts::pair(&a.message).is_some_and(|pair| listed.contains(&pair));
+        if out && *v == Accepted::Done {
             *v = Accepted::OptedOut;
+            held.insert(a.message.id.0);
         }
     }
-    undo(tx, accepts, verdicts, (&held, Accepted::OptedOut)).await
+    match held.is_empty() {
+        true => Ok(()),
+        false => undo(tx, accepts, verdicts, (&held, Accepted::OptedOut)).await,
+    }
 }
 
 /// What [`close`] leaves to be told once the transaction is durable.

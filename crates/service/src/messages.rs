@@ -64,7 +64,8 @@ pub struct Sent {
 pub async fn dry_run(cx: &Context, caller: &Caller, send: &Send) -> Result<price::Quote> {
     let quote = quote(cx, caller, send)?;
     let pair = [(caller.optout_list, send.recipient)];
-    if send.block_optout && !optouts::listed(&mut cx.db.read().await?, &pair).await?.is_empty() {
+    let mut conn = cx.db.read().await?;
+    if send.block_optout && !conn.ask(optouts::listed(&pair)).await?.is_empty() {
         return Err(Error::RecipientOptedOut);
     }
     Ok(quote)

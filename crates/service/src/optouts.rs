@@ -17,6 +17,14 @@ const MOST: i64 = 1_000;
 /// Numbers that one transaction adds.
 pub const BATCH: usize = 1_000;
 
+/// A recipient on the list that a message enforces.
+pub type Pair = (OptoutListId, Recipient);
+
+/// Whom a message must not reach if they are on its list.
+pub fn pair(message: &Message) -> Option<Pair> {
+    Some((OptoutListId(message.optout_list?), message.recipient))
+}
+
 /// Of these messages, the ids of those whose recipient is on the list that they enforce.
 ///
 /// # Errors
@@ -25,10 +33,9 @@ pub async fn held_back<'a>(
     tx: &mut Conn,
     messages: impl Iterator<Item = &'a Message>,
 ) -> heliograph_store::Result<HashSet<uuid::Uuid>> {
-    let enforced = |m: &'a Message| Some((m.id.0, (OptoutListId(m.optout_list?), m.recipient)));
-    let all: Vec<_> = messages.filter_map(enforced).collect();
-    let pairs: Vec<_> = all.iter().map(|(_, pair)| *pair).collect();
-    let listed: HashSet<_> = optouts::listed(tx, &pairs).await?.into_iter().collect();
+    let all: Vec<_> = messages.filter_map(|m| Some((m.id.0, pair(m)?))).collect();
+    let pairs: Vec<Pair> = all.iter().map(|(_, pair)| *pair).collect();
+    let listed: HashSet<Pair> = tx.ask(optouts::listed(&pairs)).await?.into_iter().collect();
     Ok(all.into_iter().filter(|(_, pair)| listed.contains(pair)).map(|(id, _)| id).collect())
 }
 

@@ -254,7 +254,7 @@ async fn count_ended(
 }
 
 /// Folds all events through the state machine, writes each changed message once, and says what that
-/// does to the balances and which messages have ended.
+/// does to the balances and which messages have ended that somebody may want to be told of.
 ///
 /// # Errors
 /// As any write.
@@ -262,7 +262,7 @@ pub async fn fold(tx: &mut Conn, changes: Changes, now: Timestamp) -> Result<(Mo
     let keys: Vec<MessageKey> = changes.order.keys().map(|(m, a)| (*a, *m)).collect();
     let (mut saved, mut moves) = (Vec::with_capacity(keys.len()), Moves::new());
     let mut ends = Vec::new();
-    for (account, id, before) in messages::lock_states(tx, &keys).await? {
+    for (account, id, before, heard) in messages::lock_states(tx, &keys).await? {
         let events = changes.events.get(&(account, id)).map_or(&[][..], Vec::as_slice);
         let Some(after) = steps(&before, now, events) else { continue };
         let (available, reserved) = message::money(&before, &after);
@@ -271,7 +271,7 @@ pub async fn fold(tx: &mut Conn, changes: Changes, now: Timestamp) -> Result<(Mo
             *sum = (sum.0 + available, sum.1 + reserved);
         }
         log(id, &before, &after);
-        if after.status.is_final() && !before.status.is_final() {
+        if heard && after.status.is_final() && !before.status.is_final() {
             ends.push(((account, id), after.status));
         }
         saved.push((account, id, after));

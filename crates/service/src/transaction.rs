@@ -1,6 +1,6 @@
 //! What one transaction of the writer does, kind by kind.
 //!
-//! The order is the order of locks, the same on every node: idempotency keys, the queue, messages by
+//! The order is the order of locks, the same on every node: what people sent, idempotency keys, the queue, messages by
 //! id, endpoints by number and what waits for them, accounts by number; new rows last, since nobody waits for those.
 
 use crate::accept::{self, Closed};
@@ -59,13 +59,12 @@ impl Rules for Road {
     async fn apply(&mut self, tx: &mut Tx, batch: &Batch) -> Result<Answers> {
         let (now, since) = (self.context.db.now(), Instant::now());
         let mut changes = Changes::default();
-        let mut verdicts = accept::open(tx, &batch.accepts, now).await?;
+        let heard: Vec<_> = batch.progress.iter().map(|(p, _)| p.heard.as_slice()).collect();
+        // First, so that a STOP holds for what was accepted with it.
+        let taken_in = replies::take_in(&self.context, tx, &heard, now).await?;
+        let verdicts = accept::open(tx, &batch.accepts, now).await?;
         let settlements: Vec<_> = batch.progress.iter().flat_map(|(p, _)| &p.settlements).collect();
         let receipts: Vec<_> = batch.progress.iter().flat_map(|(p, _)| &p.receipts).collect();
-        let heard: Vec<_> = batch.progress.iter().map(|(p, _)| p.heard.as_slice()).collect();
-        let taken_in = replies::take_in(&self.context, tx, &heard, now).await?;
-        // After what people sent: a STOP in this very batch holds already.
-        accept::hold_back(tx, &batch.accepts, &mut verdicts).await?;
         progress::note(tx, &settlements, &receipts, now, &mut changes).await?;
         for (leases, _) in &batch.renewals {
             queue::renew(tx, leases, now.after(LEASE)).await?;

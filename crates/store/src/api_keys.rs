@@ -1,6 +1,6 @@
 //! API keys: only their hashes, and who may do what with them.
 
-use crate::bulk::Bulk;
+use crate::bulk::{Ask, Bulk};
 use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::row::Row;
@@ -90,15 +90,10 @@ const VALID: Bulk = Bulk {
 };
 
 /// Those of these keys that are valid now, with what they may do.
-///
-/// # Errors
-/// As any read.
-pub async fn valid(conn: &mut Conn, ids: &[ApiKeyId]) -> Result<Vec<(ApiKeyId, Scopes)>> {
-    let rows = ids.iter().map(|id| [id.0.into()]);
-    conn.bulk_query(&VALID, &rows.collect(), |r| {
-        Ok((ApiKeyId(r.uuid(0)?), Scopes::from_bits(r.small(1)?)))
-    })
-    .await
+pub fn valid(ids: &[ApiKeyId]) -> Ask<'static, (ApiKeyId, Scopes), 1> {
+    let rows = ids.iter().map(|id| [id.0.into()]).collect();
+    let read = |r: &Row<'_>| Ok((ApiKeyId(r.uuid(0)?), Scopes::from_bits(r.small(1)?)));
+    Ask { bulk: &VALID, rows, read }
 }
 
 fn key(r: &Row<'_>) -> Result<ApiKey> {

@@ -3,7 +3,7 @@
 //! A statement is written once, with `$1` placeholders. Values go in as [`Value`] and rows come out
 //! through [`Row`], so no driver's type leaves the `db*` files.
 
-use crate::bulk::{Bulk, Rows};
+use crate::bulk::{Ask, Bulk, Rows};
 use crate::db_postgres::{PgConn, Postgres};
 use crate::db_sqlite::{Sqlite, SqliteConn};
 use crate::error::{Error, Result};
@@ -258,6 +258,31 @@ impl Conn {
             _ if rows.is_empty() => Ok(Vec::new()),
             Self::Sqlite(c) => c.bulk_query(bulk.each, rows, &mut read),
             Self::Postgres(c) => c.bulk_query(bulk.all, rows, &mut read).await,
+        }
+    }
+
+    /// Asks for what a noun's file has words for.
+    ///
+    /// # Errors
+    /// As any read.
+    pub async fn ask<T, const N: usize>(&mut self, ask: Ask<'_, T, N>) -> Result<Vec<T>> {
+        self.bulk_query(ask.bulk, &ask.rows, ask.read).await
+    }
+
+    /// Asks two questions; on PostgreSQL in one breath, which saves a round trip.
+    ///
+    /// # Errors
+    /// As any read.
+    pub async fn ask_both<T, U, const N: usize, const M: usize>(
+        &mut self,
+        one: Ask<'_, T, N>,
+        two: Ask<'_, U, M>,
+    ) -> Result<(Vec<T>, Vec<U>)> {
+        match self {
+            Self::Postgres(c) if !one.rows.is_empty() && !two.rows.is_empty() => {
+                c.bulk_query_both(one, two).await
+            }
+            _ => Ok((self.ask(one).await?, self.ask(two).await?)),
         }
     }
 

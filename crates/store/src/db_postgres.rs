@@ -1,6 +1,6 @@
 //! The PostgreSQL engine: a pool of connections, statements prepared once for each.
 
-use crate::bulk::Rows;
+use crate::bulk::{Ask, Rows};
 use crate::error::{Error, Result};
 use crate::migrations;
 use crate::row::Row;
@@ -240,6 +240,31 @@ impl PgConn {
         let columns = columns(rows);
         let params = columns.iter().map(|c| c as &(dyn ToSql + Sync));
         self.rows(sql, &params.collect::<Vec<_>>(), read).await
+    }
+
+    /// Asks two questions in one breath.
+    pub(crate) async fn bulk_query_both<T, U, const N: usize, const M: usize>(
+        &mut self,
+        one: Ask<'_, T, N>,
+        two: Ask<'_, U, M>,
+    ) -> Result<(Vec<T>, Vec<U>)> {
+        let (first, second) = (columns(&one.rows), columns(&two.rows));
+        let first: Vec<_> = first.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
+        let second: Vec<_> = second.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
+        let ahead = self.take_ahead();
+        let client = self.client()?;
+        let statements = async {
+            let one_ = client.prepare_cached(one.bulk.all).await?;
+            let two_ = client.prepare_cached(two.bulk.all).await?;
+            let both =
+                tokio::join!(biased; client.query(&one_, &first), client.query(&two_, &second));
+            Ok((both.0?, both.1?))
+        };
+        let (earlier, rows) = together(client, &ahead, statements).await;
+        let (first, second) = earlier.and(rows).map_err(|e| failed(&e))?;
+        let first = first.iter().map(|r| (one.read)(&Row::Postgres(r))).collect::<Result<_>>()?;
+        let second = second.iter().map(|r| (two.read)(&Row::Postgres(r))).collect::<Result<_>>()?;
+        Ok((first, second))
     }
 
     async fn changed(&mut self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<u64> {

@@ -123,10 +123,6 @@ pub async fn to_replay(
     after: EventId,
     limit: i64,
 ) -> Result<Vec<(EventId, Kind)>> {
-    // With room for a hash of all that waits. Without it, from 200 000 on, each event is compared with each of those.
-    if matches!(conn, Conn::Postgres(_)) {
-        conn.execute("SET LOCAL work_mem = '256MB'", &[]).await?;
-    }
     let sql = "SELECT e.id, e.kind FROM events e
         WHERE e.account = $1 AND e.id > $2 AND e.mode = $3 AND e.test = 0 AND e.at >= $4 AND e.at < $5
           AND ($7 = 0 OR (NOT (e.endpoint = $6 AND coalesce(e.outcome, 0) BETWEEN 200 AND 299)

@@ -28,5 +28,6 @@ pub mod queue;
 mod row;
 mod value;
 
+pub use bulk::Ask;
 pub use db::{Conn, Db, Options, Tx};
 pub use error::{Error, Result};

@@ -60,28 +60,30 @@ pub async fn insert(tx: &mut Conn, messages: &[&Message]) -> Result<()> {
 
 const STATE: Bulk = Bulk {
     each: "SELECT account, id, status, parts, parts_accepted, parts_delivered, part_price, reserved, captured,
-             failure, carrier_code, sent_at, done_at, flags
+             failure, carrier_code, sent_at, done_at, flags, 1
            FROM messages WHERE account = $1 AND id = $2",
     // Locked in the order of their ids, so that two nodes never wait for each other.
     all: "SELECT m.account, m.id, m.status, m.parts, m.parts_accepted, m.parts_delivered, m.part_price, m.reserved,
-             m.captured, m.failure, m.carrier_code, m.sent_at, m.done_at, m.flags
+             m.captured, m.failure, m.carrier_code, m.sent_at, m.done_at, m.flags,
+             CASE WHEN EXISTS (SELECT 1 FROM endpoints e WHERE e.account = m.account) THEN 1 ELSE 0 END
           FROM unnest($1::bigint[], $2::uuid[]) AS v (account, id)
           JOIN messages m ON m.account = v.account AND m.id = v.id
           ORDER BY m.id FOR UPDATE OF m",
 };
 
 /// The states of these messages, locked until the transaction ends; in any order, without those
-/// that do not exist.
+/// that do not exist. The last is false where nobody listens to what happens to the account; a round trip more is
+/// worth asking for that only on PostgreSQL.
 ///
 /// # Errors
 /// As any read.
 pub async fn lock_states(
     tx: &mut Conn,
     keys: &[(AccountId, MessageId)],
-) -> Result<Vec<(AccountId, MessageId, State)>> {
+) -> Result<Vec<(AccountId, MessageId, State, bool)>> {
     let rows = keys.iter().map(|(account, id)| [account.0.into(), id.0.into()]);
     tx.bulk_query(&STATE, &rows.collect(), |r| {
-        Ok((AccountId(r.int(0)?), MessageId(r.uuid(1)?), state(r, 2)?))
+        Ok((AccountId(r.int(0)?), MessageId(r.uuid(1)?), state(r, 2)?, r.int(14)? != 0))
     })
     .await
 }

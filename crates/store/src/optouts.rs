@@ -1,6 +1,6 @@
 //! Opt-out lists, and who is on them.
 
-use crate::bulk::Bulk;
+use crate::bulk::{Ask, Bulk};
 use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::row::Row;
@@ -161,18 +161,10 @@ const LISTED: Bulk = Bulk {
 };
 
 /// Of these numbers, those that are on these lists.
-///
-/// # Errors
-/// As any read.
-pub async fn listed(
-    conn: &mut Conn,
-    all: &[(OptoutListId, Recipient)],
-) -> Result<Vec<(OptoutListId, Recipient)>> {
-    let rows = all.iter().map(|(list, number)| [list.0.into(), (*number).into()]);
-    conn.bulk_query(&LISTED, &rows.collect(), |r| {
-        Ok((OptoutListId(r.uuid(0)?), Recipient(r.small(1)?)))
-    })
-    .await
+pub fn listed(all: &[(OptoutListId, Recipient)]) -> Ask<'static, (OptoutListId, Recipient), 2> {
+    let rows = all.iter().map(|(list, number)| [list.0.into(), (*number).into()]).collect();
+    let read = |r: &Row<'_>| Ok((OptoutListId(r.uuid(0)?), Recipient(r.small(1)?)));
+    Ask { bulk: &LISTED, rows, read }
 }
 
 fn list(r: &Row<'_>) -> Result<OptoutList> {

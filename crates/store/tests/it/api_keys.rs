@@ -95,8 +95,8 @@ async fn only_valid_keys_are_valid(db: TestDb) {
     let unknown = ApiKeyId(db.ids.next(BEGIN));
     let mut conn = db.db.read().await.unwrap();
     let asked = [good.id, revoked.id, unknown, all.id];
-    let mut valid = api_keys::valid(&mut conn, &asked).await.unwrap();
+    let mut valid = conn.ask(api_keys::valid(&asked)).await.unwrap();
     valid.sort_by_key(|(id, _)| *id);
     assert_eq!(valid, [(good.id, good.scopes), (all.id, Scopes::ALL)]);
-    assert_eq!(api_keys::valid(&mut conn, &[]).await.unwrap(), []);
+    assert_eq!(conn.ask(api_keys::valid(&[])).await.unwrap(), []);
 }

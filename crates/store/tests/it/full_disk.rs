@@ -45,8 +45,8 @@ async fn open(url: String, clock: Arc<TestClock>) -> Db {
 
 /// Runs this test in a process that may write only small files; how many transactions it stored.
 fn child(url: &str) -> usize {
-    // 2,000 blocks of 512 bytes; without its signal, a write that goes too far just fails.
-    let script = "trap '' XFSZ; ulimit -f 2000; exec \"$0\" --exact --nocapture \"$1\"";
+    // 4,000 blocks of 512 bytes; without its signal, a write that goes too far just fails.
+    let script = "trap '' XFSZ; ulimit -f 4000; exec \"$0\" --exact --nocapture \"$1\"";
     let child = Command::new("sh")
         .args(["-c", script, std::env::current_exe().unwrap().to_str().unwrap()])
         .arg("full_disk::nothing_of_a_refused_transaction_is_stored")

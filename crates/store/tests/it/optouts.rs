@@ -165,10 +165,10 @@ async fn listed_says_who_of_these_is_on_which_list(db: TestDb) {
     add(&db, &[(list, &by_hand(ANN)), (other, &by_hand(BOB))]).await;
     let mut conn = db.db.read().await.unwrap();
     let pairs = [(list, ANN), (list, BOB), (other, ANN), (other, BOB), (NONE, ANN), (list, ANN)];
-    let found = optouts::listed(&mut conn, &pairs).await.unwrap();
+    let found = conn.ask(optouts::listed(&pairs)).await.unwrap();
     let found: HashSet<_> = found.into_iter().collect();
     assert_eq!(found, HashSet::from([(list, ANN), (other, BOB)]));
-    assert_eq!(optouts::listed(&mut conn, &[]).await.unwrap(), []);
+    assert_eq!(conn.ask(optouts::listed(&[])).await.unwrap(), []);
 }
 
 async fn who_is_taken_off_is_not_listed(db: TestDb) {
@@ -178,7 +178,7 @@ async fn who_is_taken_off_is_not_listed(db: TestDb) {
     let mut tx = db.db.write().await.unwrap();
     assert!(optouts::remove(&mut tx, list, ANN).await.unwrap());
     assert!(!optouts::remove(&mut tx, list, ANN).await.unwrap());
-    assert_eq!(optouts::listed(&mut tx, &[(list, ANN)]).await.unwrap(), []);
+    assert_eq!(tx.ask(optouts::listed(&[(list, ANN)])).await.unwrap(), []);
     tx.commit().await.unwrap();
     assert_eq!(add(&db, &[(list, &by_hand(ANN))]).await, [(list, ANN)]);
 }
