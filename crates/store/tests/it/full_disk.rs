@@ -4,7 +4,7 @@
 //! A limit on the size of files stands for the full disk, since any user may set one. It can't be
 //! lifted, so a child process does the writing: this very test, told so by its environment.
 
-use crate::rows::{account, at, balance};
+use crate::rows::{account, at, balance, lists};
 use crate::support::{TestClock, TestDb, on_sqlite};
 use heliograph_domain::id::{AccountId, Ids, UserId};
 use heliograph_store::{Db, Error, Options, accounts, carriers, check};
@@ -68,7 +68,8 @@ async fn fill(url: String, other: &TestDb) {
         let owner = (UserId(other.ids.next(at(1))), name.as_str());
         let made = async {
             carriers::number(&mut tx, &name).await?;
-            accounts::create(&mut tx, owner, "EUR", false, at(1)).await?;
+            let account = accounts::create(&mut tx, owner, "EUR", false, at(1)).await?;
+            lists(other, &mut tx, account.unwrap()).await?;
             tx.commit().await
         };
         match made.await {

@@ -13,7 +13,7 @@ use heliograph_domain::text::Encoding;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::ledger::{self, Entry, Kind};
 use heliograph_store::queue::{self, Claim};
-use heliograph_store::{Db, accounts, messages, optouts};
+use heliograph_store::{Db, Tx, accounts, messages, optouts};
 use std::time::Duration;
 
 pub(crate) const ACME: CarrierId = CarrierId(1);
@@ -33,17 +33,27 @@ pub(crate) async fn account(db: &TestDb, email: &str, amount: i64) -> AccountId 
     let mut tx = db.db.write().await.unwrap();
     let made = accounts::create(&mut tx, (user, email), "EUR", false, BEGIN).await.unwrap();
     let account = made.unwrap();
-    for mode in [Mode::Live, Mode::Test] {
-        let id = OptoutListId(db.ids.next(BEGIN));
-        let (name, standard, created_at) = ("default".to_owned(), true, BEGIN);
-        let list = OptoutList { id, account, mode, name, standard, created_at };
-        optouts::make(&mut tx, &list).await.unwrap();
-    }
+    lists(db, &mut tx, account).await.unwrap();
     tx.commit().await.unwrap();
     if amount > 0 {
         assert!(credit(db, account, amount).await);
     }
     account
+}
+
+/// The lists that every account has.
+pub(crate) async fn lists(
+    db: &TestDb,
+    tx: &mut Tx,
+    account: AccountId,
+) -> heliograph_store::Result<()> {
+    for mode in [Mode::Live, Mode::Test] {
+        let id = OptoutListId(db.ids.next(BEGIN));
+        let (name, standard, created_at) = ("default".to_owned(), true, BEGIN);
+        let list = OptoutList { id, account, mode, name, standard, created_at };
+        optouts::make(tx, &list).await?;
+    }
+    Ok(())
 }
 
 pub(crate) async fn credit(db: &TestDb, account: AccountId, amount: i64) -> bool {
