@@ -1,7 +1,7 @@
 //! Events: what happened is kept for a while, and what an endpoint never took is found again.
 
 use crate::rows::{account, at};
-use crate::support::{BEGIN, TestDb, on_both_engines};
+use crate::support::{TestDb, on_both_engines};
 use crate::webhook_rows::{endpoint, event, happened, lined_up, registered};
 use heliograph_domain::account::Mode;
 use heliograph_domain::event::{Kind, Occurrence};
