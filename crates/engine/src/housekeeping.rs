@@ -2,7 +2,7 @@
 
 use heliograph_service::context::Context;
 use heliograph_service::writer::Writer;
-use heliograph_service::{dispatch, janitor, nodes};
+use heliograph_service::{dispatch, janitor, messages, nodes};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -38,7 +38,11 @@ async fn turn(context: &Context, writer: &Writer, n: u64) -> heliograph_service:
     if n.is_multiple_of(MINUTE) {
         janitor::match_early_receipts(context, writer).await?;
         janitor::expire(context, writer).await?;
-        janitor::finish_inbound(context, writer).await?;
+        for confirmation in janitor::finish_inbound(context, writer).await? {
+            if let Err(error) = messages::confirm(context, writer, confirmation).await {
+                tracing::warn!(%error, "a confirmation could not be sent");
+            }
+        }
     }
     if n.is_multiple_of(SWEEP) {
         janitor::time_out_receipts(context, writer).await?;

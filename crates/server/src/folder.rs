@@ -61,7 +61,7 @@ pub(crate) fn identity(data: &Path) -> anyhow::Result<Uuid> {
             text.trim().parse().with_context(|| format!("{} is no node's identity", path.display()))
         }
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            let fresh = RandomIds.next(SystemClock.now());
+            let fresh = RandomIds::default().next(SystemClock.now());
             std::fs::write(&path, format!("{fresh}\n"))
                 .with_context(|| format!("{} can't be written", path.display()))?;
             Ok(fresh)

@@ -198,7 +198,7 @@ pub(crate) async fn open(config: &Config) -> anyhow::Result<Db> {
 /// What the rules are handed.
 pub(crate) fn context(db: Db, node: NodeId, settings: watch::Receiver<Arc<Settings>>) -> Context {
     let (clock, ids, resolver) =
-        (Arc::new(SystemClock), Arc::new(RandomIds), Arc::new(SystemResolver));
+        (Arc::new(SystemClock), Arc::new(RandomIds::default()), Arc::new(SystemResolver));
     Context { db, clock, ids, resolver, node, settings }
 }
 

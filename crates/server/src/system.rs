@@ -3,6 +3,7 @@
 use heliograph_domain::id::Ids;
 use heliograph_domain::target::{Resolved, Resolver};
 use heliograph_domain::time::{Clock, Timestamp};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::{Builder, Uuid};
 
@@ -18,16 +19,26 @@ impl Clock for SystemClock {
     }
 }
 
-/// UUIDv7 from a fast generator seeded by the operating system: ids are names, not secrets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RandomIds;
+/// UUIDv7 from a fast generator seeded by the operating system: ids are names, not secrets. Those of one process
+/// rise, also within a millisecond: what happened first is listed first.
+#[derive(Debug, Default)]
+pub(crate) struct RandomIds {
+    /// The time of the last id in milliseconds, and 12 bits that count within it (RFC 9562 §6.2, method 1).
+    last: AtomicU64,
+}
 
 impl Ids for RandomIds {
     fn next(&self, at: Timestamp) -> Uuid {
-        let mut random = [0; 10];
-        fastrand::fill(&mut random);
-        let millis = u64::try_from(at.millis()).unwrap_or(0);
-        Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+        let now = u64::try_from(at.millis()).unwrap_or(0) << 12;
+        let next = |last: u64| Some(now.max(last + 1));
+        let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let mine = now.max(last.unwrap_or(0) + 1);
+        let mut rest = [0; 10];
+        fastrand::fill(&mut rest);
+        let [_, _, _, _, _, _, high, low] = mine.to_be_bytes();
+        let [first, second, ..] = &mut rest;
+        (*first, *second) = (high, low);
+        Builder::from_unix_timestamp_millis(mine >> 12, &rest).into_uuid()
     }
 }
 
@@ -40,5 +51,21 @@ impl Resolver for SystemResolver {
             let found = tokio::net::lookup_host((host, 0)).await?;
             Ok(found.map(|address| address.ip()).collect())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_rise_even_when_the_clock_stands_or_goes_back() {
+        let ids = RandomIds::default();
+        let all: Vec<Uuid> = (0..20_000).map(|n| ids.next(Timestamp(1_000 - n / 9_000))).collect();
+        assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(all.iter().all(|id| id.get_version_num() == 7));
+        // More than 4,096 in a millisecond borrow from the next one.
+        assert_eq!(all[0].as_u128() >> 80, 1_000);
+        assert_eq!(all[19_999].as_u128() >> 80, 1_004);
     }
 }

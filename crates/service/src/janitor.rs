@@ -1,7 +1,7 @@
 //! The janitor: what time alone makes due.
 
 use crate::context::Context;
-use crate::replies::Heard;
+use crate::replies::{Confirmation, Heard};
 use crate::writer::{Command, Progress, Writer};
 use heliograph_domain::id::EventId;
 use heliograph_domain::message::{Failure, FailureCode};
@@ -137,31 +137,31 @@ pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> Result<()> {
     if early.is_empty() {
         Ok(())
     } else {
-        hear(writer, Progress { receipts: early, ..Progress::default() }).await
+        hear(writer, Progress { receipts: early, ..Progress::default() }).await.map(drop)
     }
 }
 
 /// Lets messages of which parts have not come go on without them after a day, and completes those whose parts
-/// came over several nodes at once.
+/// came over several nodes at once; what people are to be answered.
 ///
 /// # Errors
 /// As any write.
-pub async fn finish_inbound(cx: &Context, writer: &Writer) -> Result<()> {
+pub async fn finish_inbound(cx: &Context, writer: &Writer) -> Result<Vec<Confirmation>> {
     let mut conn = cx.db.read().await?;
     let groups = inbound_parts::overdue(&mut conn, before(cx.db.now(), PARTS), BATCH).await?;
     drop(conn);
     if groups.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let heard = groups.into_iter().map(Heard::Overdue).collect();
     hear(writer, Progress { heard, ..Progress::default() }).await
 }
 
 /// Has news taken in as if it had come from a carrier.
-async fn hear(writer: &Writer, news: Progress) -> Result<()> {
+async fn hear(writer: &Writer, news: Progress) -> Result<Vec<Confirmation>> {
     let (reply, done) = oneshot::channel();
     writer.send(Command::Progress(news, reply)).await.map_err(|_| closing())?;
-    done.await.map_err(|_| closing())?.map(drop).map_err(|(e, _)| e)
+    done.await.map_err(|_| closing())?.map_err(|(e, _)| e)
 }
 
 fn closing() -> Error {
