@@ -32,6 +32,8 @@ mod patience;
 #[cfg(feature = "test-peers")]
 mod peers;
 #[cfg(test)]
+mod ports;
+#[cfg(test)]
 #[cfg(feature = "test-postgres")]
 mod postgres;
 #[cfg(test)]

@@ -6,16 +6,16 @@
 use crate::database::Engine;
 use crate::http::{self, Request};
 use crate::patience::eventually;
+use crate::ports::Port;
 use crate::process::{self, Process};
 use crate::send_sms::hello;
 use crate::server::Server;
 use crate::webhooks::add;
 use serde_json::Value;
 use standardwebhooks::Webhook;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const LIMIT: usize = 1 << 20;
@@ -69,6 +69,7 @@ struct Receiver {
     name: &'static str,
     process: Process,
     address: SocketAddr,
+    _port: Port,
     endpoint: String,
     secret: String,
 }
@@ -94,7 +95,8 @@ fn holds(name: &'static str, command: impl Fn(u16) -> Command) {
 /// With an empty key, anybody could sign.
 fn nothing_passes_without_a_secret(name: &str, command: &impl Fn(u16) -> Command) {
     for secret in ["", "whsec_"] {
-        let address = free_address();
+        let port = Port::reserve();
+        let address = port.address();
         let mut process = launch(command, address, secret);
         let listens = eventually(&format!("{name} listens, or gives up"), || {
             let ended = process.ended().is_some();
@@ -118,7 +120,8 @@ fn launch(command: &impl Fn(u16) -> Command, address: SocketAddr, secret: &str) 
 
 impl Receiver {
     fn start(name: &'static str, server: &Server, command: &impl Fn(u16) -> Command) -> Self {
-        let address = free_address();
+        let port = Port::reserve();
+        let address = port.address();
         let (endpoint, secret) = add(server, &format!("http://{address}/webhooks"), &[]);
         let mut process = launch(command, address, &secret);
         eventually(&format!("{name} listens"), || {
@@ -126,7 +129,7 @@ impl Receiver {
             assert!(ended.is_none(), "{name}: {ended:?}: {}", process.stderr.text());
             TcpStream::connect(address).ok()
         });
-        Self { name, process, address, endpoint, secret }
+        Self { name, process, address, _port: port, endpoint, secret }
     }
 
     fn takes_a_test(&self, server: &Server) {
@@ -182,18 +185,6 @@ impl Receiver {
     fn answers(&self, request: &Request) -> u16 {
         http::ask(self.address, request).unwrap().status
     }
-}
-
-/// Counts the ports that were looked at.
-static NEXT_PORT: AtomicU16 = AtomicU16::new(0);
-
-/// One that nobody listens on, below the range from which the system gives ports away.
-fn free_address() -> SocketAddr {
-    // Tests in other processes begin elsewhere, and those of this one take turns.
-    let first = 20_000 + u16::try_from(std::process::id() % 8_000).unwrap();
-    let all = std::iter::repeat_with(|| first + NEXT_PORT.fetch_add(1, Ordering::Relaxed));
-    let mut all = all.take(1_000).map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    all.find(|address| TcpListener::bind(address).is_ok()).expect("a free port")
 }
 
 #[expect(clippy::disallowed_methods, reason = "the receivers live in the present")]

@@ -93,7 +93,12 @@ pub(crate) struct Sink {
 
 impl Sink {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on("127.0.0.1:0".parse().unwrap())
+    }
+
+    /// One at this address.
+    pub(crate) fn on(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let mood = Mutex::new(Mood::status(200));
         let shared = Arc::new(Shared { mood, log: Mutex::default(), refused: Mutex::default() });

@@ -2,33 +2,23 @@
 
 use crate::http::{self, Request};
 use crate::patience::eventually;
+use crate::ports::Port;
 use crate::process::{self, Process};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// An SMSC on a port that stays the same when it is started again.
 pub(crate) struct Smsc {
     process: Option<Process>,
-    port: u16,
-    /// Keeps others of its kind from the port while it is dead: they would be taken for it.
-    _token: UdpSocket,
+    /// Nobody else's while it is dead: who listened there would be taken for it.
+    port: Port,
     /// Where its handsets are; another port each time it is started.
     control: Option<SocketAddr>,
     behaviour: Vec<String>,
     home: TempDir,
-}
-
-/// A port that no other SMSC of a test has.
-fn reserve() -> (u16, UdpSocket) {
-    loop {
-        let port = fastrand::u16(10_000..32_000);
-        if let Ok(token) = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)) {
-            return (port, token);
-        }
-    }
 }
 
 /// A line of the journal.
@@ -46,12 +36,12 @@ impl Smsc {
     pub(crate) fn start(behaviour: &[&str]) -> Self {
         let behaviour = behaviour.iter().map(|b| (*b).to_owned()).collect();
         let home = tempfile::tempdir().unwrap();
-        let (port, token) = reserve();
+        let port = Port::reserve();
         let (process, control) = (None, None);
-        let mut smsc = Self { process, port, _token: token, control, behaviour, home };
+        let mut smsc = Self { process, port, control, behaviour, home };
         smsc.launch();
         while smsc.process.is_none() {
-            (smsc.port, smsc._token) = reserve();
+            smsc.port = Port::reserve();
             smsc.launch();
         }
         smsc
@@ -60,13 +50,13 @@ impl Smsc {
     /// Starts it again.
     pub(crate) fn revive(&mut self) {
         self.launch();
-        assert!(self.process.is_some(), "somebody has taken port {}", self.port);
+        assert!(self.process.is_some(), "somebody has taken port {}", self.port.number);
     }
 
     /// Starts it, unless its port is taken.
     fn launch(&mut self) {
         let mut command = process::command();
-        command.args(["smsc", "--port", &self.port.to_string(), "--control-port", "0"]);
+        command.args(["smsc", "--port", &self.port.number.to_string(), "--control-port", "0"]);
         command.arg("--journal").arg(self.journal_file());
         let mut process = Process::start(command.args(&self.behaviour));
         let ended = eventually("the SMSC says where it is, or why it ended", || {
@@ -135,12 +125,12 @@ impl Smsc {
     }
 
     pub(crate) const fn port(&self) -> u16 {
-        self.port
+        self.port.number
     }
 
     /// A configuration that sends all live messages to it, for nothing.
     pub(crate) fn config(&self, window: u16) -> String {
-        let port = self.port;
+        let port = self.port.number;
         format!(
             "[[carriers]]\nname = 'remote'\nkind = 'smpp'\nhost = '127.0.0.1'\nport = {port}\n\
              system_id = 'heliograph'\nwindow = {window}\n\

@@ -2,6 +2,7 @@
 
 use crate::database::{Engine, each_engine};
 use crate::patience::eventually;
+use crate::ports::Port;
 use crate::send_sms::hello;
 use crate::server::Server;
 use crate::sink::{Mood, Sink};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 each_engine!(webhooks: each_end_is_told_once_and_signed an_endpoint_hears_what_it_chose
     a_secret_is_rotated a_failure_is_tried_again_with_the_same_id answers_that_are_none
-    many_at_once_and_some_fail wait_when_asked_to gone_for_good off_and_on_again what_was_told_is_told_again
+    gone_and_back_again many_at_once_and_some_fail wait_when_asked_to gone_for_good off_and_on_again what_was_told_is_told_again
     the_test_button a_crash_between_attempt_and_record places_that_nobody_may_reach);
 
 const DEMO: &str = "demo@localhost";
@@ -176,6 +177,33 @@ fn answers_that_are_none(engine: Engine) {
         1,
         "not the first one's"
     );
+}
+
+/// Nobody is there for a while: most of what happens meanwhile is not even tried.
+fn gone_and_back_again(engine: Engine) {
+    let server = server(engine);
+    let key = server.key();
+    let port = Port::reserve();
+    let address = port.address();
+    let (id, secret) = add(&server, &format!("http://{address}/"), &[]);
+    let ids: BTreeSet<_> =
+        (100..160).map(|n| server.accepted(&key, &hello(&format!("+4477009{n:05}")))).collect();
+    ids.iter().for_each(|id| drop(server.ended(&key, id)));
+    eventually("it is found to fail", || {
+        (!list(&server)[0]["failingSince"].is_null()).then_some(())
+    });
+    let tried = server.told(&["webhook", "attempts", &id, "--limit", "1000"]).lines().count();
+    assert!(tried < ids.len(), "{tried} attempts at an endpoint that is not there");
+    let sink = Sink::on(address);
+    let told = sink.has(ids.len());
+    assert!(told.iter().all(|r| r.is_signed_by(&secret)));
+    let told: BTreeSet<_> =
+        told.iter().map(|r| r.json()["data"]["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(told, ids);
+    eventually("it works again", || {
+        let it = &list(&server)[0];
+        (it["failingSince"].is_null() && it["waiting"] == 0).then_some(())
+    });
 }
 
 fn many_at_once_and_some_fail(engine: Engine) {

@@ -22,6 +22,10 @@ mod load;
 #[path = "../it/patience.rs"]
 mod patience;
 #[cfg(test)]
+#[path = "../it/ports.rs"]
+#[allow(dead_code, reason = "the other test binary uses all of it")]
+mod ports;
+#[cfg(test)]
 #[cfg(feature = "test-postgres")]
 #[path = "../it/postgres.rs"]
 #[allow(dead_code, reason = "the other test binary uses all of it")]
