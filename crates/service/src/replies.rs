@@ -58,7 +58,7 @@ struct Whole {
     complete: bool,
 }
 
-/// A label names an account and a mode; see [`owner_of`].
+/// A label names an account and a mode: what a reply from a virtual handset brings back.
 pub fn label(account: AccountId, mode: Mode) -> i64 {
     account.0.saturating_mul(2) + i64::from(mode.code())
 }
