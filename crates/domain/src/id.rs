@@ -17,6 +17,14 @@ macro_rules! ids {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub struct $name(pub Uuid);
 
+        impl $name {
+            /// The smallest such id of this instant: ids begin with their time.
+            pub fn first_at(at: Timestamp) -> Self {
+                let millis = u128::try_from(at.millis()).unwrap_or(0) & 0xffff_ffff_ffff;
+                Self(Uuid::from_u128(millis << 80))
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(&self.0, f)
@@ -46,14 +54,6 @@ ids! {
     InboundId,
     /// One opt-out list.
     OptoutListId,
-}
-
-impl EventId {
-    /// The smallest id that an event of this instant can have: ids begin with their time.
-    pub fn first_at(at: Timestamp) -> Self {
-        let millis = u128::try_from(at.millis()).unwrap_or(0) & 0xffff_ffff_ffff;
-        Self(Uuid::from_u128(millis << 80))
-    }
 }
 
 /// An account's number inside one installation. It leads the keys of the hot tables, so it is

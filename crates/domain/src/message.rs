@@ -353,5 +353,53 @@ pub fn price(message: &Message, state: &State) -> Amount {
     }
 }
 
+/// What happened to a message, as far as a person wants to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// It was accepted.
+    Accepted,
+    /// A response was lost; it was sent again, and may have arrived twice.
+    SentAgain,
+    /// A carrier took all its parts.
+    Sent,
+    /// It reached its final status.
+    Ended(Status),
+    /// A DELIVERED receipt came after it had failed.
+    LateReceipt,
+}
+
+impl Step {
+    /// As on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::SentAgain => "sentAgain",
+            Self::Sent => "sent",
+            Self::Ended(Status::Delivered) => "delivered",
+            Self::Ended(Status::Cancelled) => "cancelled",
+            Self::Ended(_) => "failed",
+            Self::LateReceipt => "lateReceipt",
+        }
+    }
+}
+
+/// What happened to a message, in order, and when; without a time where only that it happened is kept.
+pub fn timeline(message: &Message, state: &State) -> Vec<(Step, Option<Timestamp>)> {
+    let mut steps = vec![(Step::Accepted, Some(message.accepted_at))];
+    if state.possible_duplicate {
+        steps.push((Step::SentAgain, None));
+    }
+    if state.sent_at.is_some() {
+        steps.push((Step::Sent, state.sent_at));
+    }
+    if state.status.is_final() {
+        steps.push((Step::Ended(state.status), state.done_at));
+    }
+    if state.late_receipt {
+        steps.push((Step::LateReceipt, None));
+    }
+    steps
+}
+
 #[cfg(test)]
 mod tests;

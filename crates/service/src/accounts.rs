@@ -1,8 +1,10 @@
 //! Accounts: opening them and putting money in.
 
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::optouts;
+use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_store::accounts::{self, Account};
@@ -45,6 +47,20 @@ pub async fn list(cx: &Context) -> Result<Vec<Account>> {
 pub async fn by_email(cx: &Context, email: &str) -> Result<Account> {
     let mut conn = cx.db.read().await?;
     accounts::by_email(&mut conn, email).await?.ok_or(Error::NotFound)
+}
+
+/// What the caller's account has: available, and reserved for messages on their way. A test key has no money, and needs
+/// none; it does not see that of the live ones.
+///
+/// # Errors
+/// [`Error::Scope`], or what keeps the database away.
+pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> {
+    caller.needs(Scope::Read)?;
+    if caller.mode == Mode::Test {
+        return Ok((Amount::ZERO, Amount::ZERO));
+    }
+    let mut conn = cx.db.read().await?;
+    accounts::balance(&mut conn, caller.account).await?.ok_or(Error::NotFound)
 }
 
 /// Puts money into an account by hand, or takes it out; the balance never falls below zero.

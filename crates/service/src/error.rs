@@ -26,6 +26,9 @@ pub enum Error {
     /// It does not go with what there is: why.
     #[error("{0}")]
     Conflict(String),
+    /// A message can't be called back any more: where it stands.
+    #[error("{0}")]
+    NotCancellable(&'static str),
     /// No carrier takes messages for this number.
     #[error("no carrier takes messages for this number")]
     DestinationNotAllowed,

@@ -4,6 +4,7 @@ pub mod accept;
 pub mod accounts;
 pub mod api_keys;
 pub mod caller;
+pub mod cancel;
 pub mod check;
 pub mod context;
 pub mod deliveries;

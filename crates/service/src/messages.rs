@@ -1,24 +1,29 @@
 //! Messages: sending one, and looking at one.
 
 use crate::caller::Caller;
+use crate::cancel;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::price;
 use crate::replies::Confirmation;
-use crate::writer::{Accept, Accepted, Command, Writer};
+use crate::writer::{Accept, Accepted, Cancel, Cancelled, Command, Writer};
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, ApiKeyId, MessageId, OptoutListId};
-use heliograph_domain::message::{Message, State};
+use heliograph_domain::message::{Message, State, Status};
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_store::idempotency::{self, Key};
-use heliograph_store::{messages, optouts};
+pub use heliograph_store::messages::{Filter, Page};
+use heliograph_store::{messages, optouts, queue};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// How long a message may take when its sender says nothing: 48 h.
 pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(172_800);
+
+/// How often a message is looked for that moves while it is called back.
+const CANCEL_TRIES: u32 = 3;
 
 /// A single message as a client asks for it.
 #[derive(Clone, Debug)]
@@ -178,6 +183,66 @@ fn compose(cx: &Context, sender: &Sender, send: Send, quote: price::Quote) -> Me
 pub async fn get(cx: &Context, caller: &Caller, id: MessageId) -> Result<(Message, State)> {
     caller.needs(Scope::Read)?;
     find(cx, caller, id).await
+}
+
+/// The caller's messages below `before` that were asked for, the newest first, and below which one there may be more:
+/// a page may hold fewer than `limit`, even none, and not be the last.
+///
+/// # Errors
+/// [`Error::Scope`], or what keeps the database away.
+pub async fn list(
+    cx: &Context,
+    caller: &Caller,
+    filter: &Filter,
+    (before, limit): (MessageId, usize),
+) -> Result<Page> {
+    caller.needs(Scope::Read)?;
+    let mut conn = cx.db.read().await?;
+    let whose = (caller.account, caller.mode);
+    Ok(messages::list(&mut conn, whose, filter, before, limit).await?)
+}
+
+/// Calls a message back that nobody has begun to submit; one that was called back before stays so.
+///
+/// # Errors
+/// [`Error::NotCancellable`], [`Error::NotFound`].
+pub async fn cancel(
+    cx: &Context,
+    writer: &Writer,
+    caller: &Caller,
+    id: MessageId,
+) -> Result<(Message, State)> {
+    caller.needs(Scope::Send)?;
+    // A carrier may put the message off at this very moment, and then it waits elsewhere.
+    for _ in 0..CANCEL_TRIES {
+        let (message, state) = find(cx, caller, id).await?;
+        if state.status == Status::Cancelled {
+            return Ok((message, state));
+        }
+        if !cancel::is_untouched(&state) {
+            return Err(Error::NotCancellable(too_late(&state)));
+        }
+        let place = queue::place(&mut cx.db.read().await?, &message).await?;
+        let Some(place) = place else { continue };
+        let (reply, answer) = oneshot::channel();
+        let account = message.account;
+        writer.try_send(Command::Cancel(Cancel { account, message: id, place, reply }))?;
+        let done = answer.await.map_err(|_| Error::Overloaded("shutting down".to_owned()))??;
+        if done == Cancelled::Done {
+            return find(cx, caller, id).await;
+        }
+    }
+    Err(Error::NotCancellable("It is on its way to the carrier at this moment."))
+}
+
+fn too_late(state: &State) -> &'static str {
+    match state.status {
+        Status::Queued if state.in_doubt => "A part of it may have gone out already.",
+        Status::Queued => "A part of it went out already.",
+        Status::Sent => "It was sent already.",
+        Status::Delivered => "It was delivered already.",
+        Status::Failed | Status::Cancelled => "It has ended already.",
+    }
 }
 
 async fn find(cx: &Context, caller: &Caller, id: MessageId) -> Result<(Message, State)> {

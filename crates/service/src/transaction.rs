@@ -4,13 +4,14 @@
 //! id, endpoints by number and what waits for them, accounts by number; new rows last, since nobody waits for those.
 
 use crate::accept::{self, Closed};
+use crate::cancel;
 use crate::context::Context;
 use crate::deliveries;
 use crate::dispatch::{self, Desks};
 use crate::events::{Couriers, End, Events, Told};
 use crate::progress::{self, Changes};
 use crate::replies::{self, Confirmation};
-use crate::writer::{Accepted, Batch, Handed, Rules, Witness};
+use crate::writer::{Accepted, Batch, Cancelled, Handed, Rules, Witness};
 use heliograph_domain::event;
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::inbound_message::InboundMessage;
@@ -37,6 +38,7 @@ type Collected = (Vec<(DeliveryLease, event::Occurrence)>, Vec<Option<Arc<event:
 pub struct Answers {
     closed: Closed,
     claimed: Vec<(Vec<Leased>, bool)>,
+    cancelled: Vec<Cancelled>,
     collected: Vec<Collected>,
     /// One of the messages that people sent.
     taken_in: Option<Witness>,
@@ -63,6 +65,8 @@ impl Rules for Road {
         // First, so that a STOP holds for what was accepted with it.
         let taken_in = replies::take_in(&self.context, tx, &heard, now).await?;
         let verdicts = accept::open(tx, &batch.accepts, now).await?;
+        // Before the claims, which would take what is called back.
+        let cancelled = cancel::apply(tx, &batch.cancels, &mut changes).await?;
         let settlements: Vec<_> = batch.progress.iter().flat_map(|(p, _)| &p.settlements).collect();
         let receipts: Vec<_> = batch.progress.iter().flat_map(|(p, _)| &p.receipts).collect();
         progress::note(tx, &settlements, &receipts, now, &mut changes).await?;
@@ -86,11 +90,12 @@ impl Rules for Road {
         let closed =
             accept::close(&self.context, &self.desks, tx, &batch.accepts, (verdicts, moves))
                 .await?;
-        Ok(Answers { closed, claimed, collected, taken_in, confirmations, told, since })
+        Ok(Answers { closed, claimed, cancelled, collected, taken_in, confirmations, told, since })
     }
 
     fn answer(&mut self, batch: Batch, answers: Answers) {
-        let Answers { closed, claimed, collected, confirmations, told, since, .. } = answers;
+        let Answers { closed, claimed, cancelled, collected, confirmations, told, since, .. } =
+            answers;
         let made = closed.verdicts.iter().filter(|v| **v == Accepted::Done).count();
         metrics::counter!("heliograph_accepted_total").increment(made as u64);
         for (accept, verdict) in batch.accepts.into_iter().zip(closed.verdicts) {
@@ -104,6 +109,9 @@ impl Rules for Road {
         }
         for (_, reply) in batch.expiries {
             let _ = reply.send(Ok(()));
+        }
+        for (cancel, cancelled) in batch.cancels.into_iter().zip(cancelled) {
+            let _ = cancel.reply.send(Ok(cancelled));
         }
         for (claim, (leased, more)) in batch.claims.into_iter().zip(claimed) {
             // Before `left` below: what was accepted in this very batch came after this claim.

@@ -14,7 +14,7 @@ use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Receipt;
 pub use heliograph_store::Error;
 use heliograph_store::idempotency::Key;
-use heliograph_store::queue::Expired;
+use heliograph_store::queue::{Expired, Place};
 use heliograph_store::{Result, Tx, inbound_messages, messages};
 use std::future::Future;
 use std::sync::Arc;
@@ -126,6 +126,28 @@ pub struct Handed {
     pub room: OwnedSemaphorePermit,
 }
 
+/// A message that its owner calls back.
+#[derive(Debug)]
+pub struct Cancel {
+    /// Whose.
+    pub account: AccountId,
+    /// Which.
+    pub message: MessageId,
+    /// Where it waits.
+    pub place: Place,
+    /// Told what came of it.
+    pub reply: oneshot::Sender<Result<Cancelled>>,
+}
+
+/// What came of a [`Cancel`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cancelled {
+    /// It will not be sent.
+    Done,
+    /// It does not wait there any more: somebody has begun, or it was put off.
+    Moved,
+}
+
 /// One thing to write.
 #[derive(Debug)]
 pub enum Command {
@@ -139,6 +161,8 @@ pub enum Command {
     Renew(Vec<Lease>, oneshot::Sender<Result<()>>),
     /// Queued messages whose validity has ended.
     Expire(Vec<Expired>, oneshot::Sender<Result<()>>),
+    /// A message that its owner calls back.
+    Cancel(Cancel),
     /// A wish for webhooks to deliver.
     Collect(Collect),
     /// What became of webhooks. On failure it is handed back, to be tried again.
@@ -148,7 +172,7 @@ pub enum Command {
 impl Command {
     fn weight(&self) -> usize {
         match self {
-            Self::Accept(_) => 1,
+            Self::Accept(_) | Self::Cancel(_) => 1,
             Self::Progress(p, _) => p.settlements.len() + p.receipts.len() + p.heard.len(),
             Self::Claim(c) => c.room.num_permits(),
             Self::Renew(l, _) => l.len(),
@@ -172,6 +196,8 @@ pub struct Batch {
     pub renewals: Vec<(Vec<Lease>, oneshot::Sender<Result<()>>)>,
     /// Messages to expire.
     pub expiries: Vec<(Vec<Expired>, oneshot::Sender<Result<()>>)>,
+    /// Messages that are called back.
+    pub cancels: Vec<Cancel>,
     /// Wishes for webhooks to deliver.
     pub collects: Vec<Collect>,
     /// What became of webhooks.
@@ -188,6 +214,7 @@ impl Batch {
             Command::Claim(c) => self.claims.push(c),
             Command::Renew(l, reply) => self.renewals.push((l, reply)),
             Command::Expire(m, reply) => self.expiries.push((m, reply)),
+            Command::Cancel(c) => self.cancels.push(c),
             Command::Collect(c) => self.collects.push(c),
             Command::Report(r, reply) => self.reports.push((r, reply)),
         }
@@ -199,6 +226,7 @@ impl Batch {
             + self.claims.len()
             + self.renewals.len()
             + self.expiries.len()
+            + self.cancels.len()
             + self.collects.len()
             + self.reports.len()
     }
@@ -219,6 +247,7 @@ impl Batch {
             claims: rest(&mut self.claims, &mut first),
             renewals: rest(&mut self.renewals, &mut first),
             expiries: rest(&mut self.expiries, &mut first),
+            cancels: rest(&mut self.cancels, &mut first),
             collects: rest(&mut self.collects, &mut first),
             reports: rest(&mut self.reports, &mut first),
             weight: 0,
@@ -241,6 +270,9 @@ impl Batch {
         }
         for (_, reply) in self.expiries {
             let _ = reply.send(Err(error.share()));
+        }
+        for c in self.cancels {
+            let _ = c.reply.send(Err(error.share()));
         }
         for c in self.collects {
             let _ = c.reply.send(Err(error.share()));

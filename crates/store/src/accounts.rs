@@ -95,6 +95,15 @@ pub async fn currency(conn: &mut Conn, id: AccountId) -> Result<Option<String>> 
     conn.query_one(sql, &[id.0.into()], |r| r.text(0)).await
 }
 
+/// What an account has: available, and reserved.
+///
+/// # Errors
+/// As any read.
+pub async fn balance(conn: &mut Conn, id: AccountId) -> Result<Option<(Amount, Amount)>> {
+    let sql = "SELECT available, reserved FROM accounts WHERE id = $1";
+    conn.query_one(sql, &[id.0.into()], |r| Ok((Amount(r.int(0)?), Amount(r.int(1)?)))).await
+}
+
 fn account(r: &Row<'_>) -> Result<Account> {
     Ok(Account {
         id: AccountId(r.int(0)?),

@@ -1,5 +1,7 @@
 //! Messages: what was accepted, and where each stands.
 
+mod list;
+
 use crate::bulk::Bulk;
 use crate::db::Conn;
 use crate::error::{Error, Result};
@@ -9,6 +11,7 @@ use heliograph_domain::id::{AccountId, MessageId, OptoutListId};
 use heliograph_domain::message::{Failure, FailureCode, Message, State, Status};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::{CountryCode, Recipient};
+pub use list::{Filter, Page, list};
 
 const IN_DOUBT: i64 = 1;
 const POSSIBLE_DUPLICATE: i64 = 2;

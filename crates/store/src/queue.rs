@@ -1,9 +1,12 @@
 //! The queue: what is still to be submitted, claimed by lease, changed only by the lease's holder.
 
+mod cancel;
+
 use crate::bulk::Bulk;
 use crate::db::Conn;
 use crate::error::Result;
 use crate::row;
+pub use cancel::{Place, cancel, place};
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, NodeId};
 use heliograph_domain::lease::{Lane, Lease, Leased};
 use heliograph_domain::message::{Message, Status};

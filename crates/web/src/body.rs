@@ -12,6 +12,9 @@ use std::time::Duration;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Bytes within which an empty body has room, whatever blanks are in it.
+const NOTHING: usize = 64;
+
 /// Takes in a whole body of JSON, of at most `limit` bytes.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Problem> {
     read_as("application/json", headers, body, limit).await
@@ -39,6 +42,17 @@ pub(crate) async fn read_as(
         }
         Problem::invalid("The body ended before it was complete.", Vec::new())
     })
+}
+
+/// Refuses a body where there is nothing to say: what it asks for would be passed over in silence. Clients that
+/// always send JSON may send an empty object.
+pub(crate) async fn none(body: Body) -> Result<(), Problem> {
+    let whole = tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, NOTHING)).await;
+    let said = whole.map_err(|_| Problem::too_slow())?;
+    match said.as_deref().map(<[u8]>::trim_ascii) {
+        Ok(b"" | b"{}") => Ok(()),
+        _ => Err(Problem::invalid("This takes no body: leave it empty.", Vec::new())),
+    }
 }
 
 fn is(wanted: &str, headers: &HeaderMap) -> bool {
@@ -177,7 +191,7 @@ impl<'a> Fields<'a> {
 }
 
 /// A clause of ours as a sentence of its own.
-fn sentence(clause: &str) -> String {
+pub(crate) fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();
     let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", letters.as_str())

@@ -202,6 +202,11 @@ impl From<Error> for Problem {
                 ("request_in_flight", "The same request is under way"),
                 "A request with this Idempotency-Key has not ended yet. Try again.",
             ),
+            Error::NotCancellable(why) => Self::new(
+                StatusCode::CONFLICT,
+                ("not_cancellable", "Too late to call it back"),
+                format!("{why} A message can be cancelled while no part has gone out and none is on its way."),
+            ),
             Error::Overloaded(why) => {
                 tracing::warn!(why, "turned away");
                 Self::overloaded()

@@ -1,5 +1,6 @@
 //! What stands behind the question mark: read strictly, since a mistyped filter must not show everything.
 
+use crate::body::sentence;
 use crate::error::{Fault, Problem};
 use crate::view::json;
 use axum::http::{StatusCode, Uri};
@@ -7,6 +8,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::str::FromStr;
 
 const DEFAULT_LIMIT: i64 = 50;
@@ -27,6 +29,70 @@ fn fault(pointer: &str, code: &'static str, detail: &str) -> Fault {
     Fault { pointer: pointer.to_owned(), code, detail: detail.to_owned() }
 }
 
+/// The parameters that nobody has taken yet, and the faults found so far.
+#[derive(Debug)]
+pub(crate) struct Params<'a> {
+    left: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// What was asked for, for who mistyped a name.
+    known: Vec<&'static str>,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Params<'a> {
+    /// Reads what stands behind the question mark.
+    pub(crate) fn read(uri: &'a Uri) -> Self {
+        let query = uri.query().unwrap_or_default();
+        let left = url::form_urlencoded::parse(query.as_bytes()).collect();
+        Self { left, known: Vec::new(), faults: Vec::new() }
+    }
+
+    /// Notes that a parameter is wrong.
+    fn fault(&mut self, name: &str, code: &'static str, detail: &str) {
+        self.faults.push(fault(&format!("query:{name}"), code, detail));
+    }
+
+    /// A text that may be left out.
+    pub(crate) fn text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
+        self.known.push(name);
+        let at = self.left.iter().position(|(n, _)| n == name)?;
+        let (_, value) = self.left.remove(at);
+        if self.left.iter().any(|(n, _)| n == name) {
+            self.left.retain(|(n, _)| n != name);
+            self.fault(name, "duplicate_field", "This stands there twice.");
+            return None;
+        }
+        if value.contains('\0') {
+            self.fault(name, "invalid_character", "This must not hold the character NUL.");
+            return None;
+        }
+        Some(value)
+    }
+
+    /// What may be left out and is otherwise read by `read`, which says what is wrong.
+    pub(crate) fn parsed<T>(
+        &mut self,
+        name: &'static str,
+        code: &'static str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let value = self.text(name)?;
+        read(&value).map_err(|detail| self.fault(name, code, &sentence(&detail))).ok()
+    }
+
+    /// Everything that was wrong, if anything was: also the parameters that nobody knows.
+    pub(crate) fn end(mut self) -> Result<(), Problem> {
+        let known = self.known.join(", ");
+        for (name, _) in std::mem::take(&mut self.left) {
+            let detail = format!("There is no such parameter here; there are: {known}.");
+            self.fault(&name, "unknown_field", &detail);
+        }
+        match self.faults.is_empty() {
+            true => Ok(()),
+            false => Err(Problem::invalid("The query can't be used: see 'errors'.", self.faults)),
+        }
+    }
+}
+
 /// Which part of a list is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Page<C> {
@@ -37,37 +103,30 @@ pub(crate) struct Page<C> {
 }
 
 impl<C: FromStr + ToString> Page<C> {
-    /// Reads `limit` and `cursor`.
+    /// Reads `limit` and `cursor`, where there is nothing else.
     pub(crate) fn read(uri: &Uri) -> Result<Self, Problem> {
-        let mut page = Self { limit: DEFAULT_LIMIT, after: None };
-        let mut faults = Vec::new();
-        let query = uri.query().unwrap_or_default();
-        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "limit" => match value.parse() {
-                    Ok(limit) if (1..=MOST).contains(&limit) => page.limit = limit,
-                    _ => {
-                        let detail = format!("This must be a number from 1 to {MOST}.");
-                        faults.push(fault("query:limit", "out_of_range", &detail));
-                    }
-                },
-                "cursor" => match decode(&value) {
-                    Some(after) => page.after = Some(after),
-                    None => {
-                        let detail = "This is no cursor: take nextCursor of the page before.";
-                        faults.push(fault("query:cursor", "invalid_cursor", detail));
-                    }
-                },
-                other => {
-                    let detail = "There is no such parameter here; there are limit and cursor.";
-                    faults.push(fault(&format!("query:{other}"), "unknown_field", detail));
-                }
-            }
-        }
-        match faults.is_empty() {
-            true => Ok(page),
-            false => Err(Problem::invalid("The query can't be used: see 'errors'.", faults)),
-        }
+        let mut params = Params::read(uri);
+        let page = Self::take(&mut params);
+        params.end()?;
+        Ok(page)
+    }
+
+    /// Takes `limit` and `cursor`.
+    pub(crate) fn take(params: &mut Params<'_>) -> Self {
+        let limit = params.parsed("limit", "out_of_range", |value| match value.parse() {
+            Ok(limit) if (1..=MOST).contains(&limit) => Ok(limit),
+            _ => Err(format!("this must be a number from 1 to {MOST}")),
+        });
+        let after = params.parsed("cursor", "invalid_cursor", |value| {
+            let why = "this is no cursor: take nextCursor of the page before";
+            decode(value).ok_or_else(|| why.to_owned())
+        });
+        Self { limit: limit.unwrap_or(DEFAULT_LIMIT), after }
+    }
+
+    /// At most so many are shown.
+    pub(crate) fn limit(&self) -> usize {
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
     }
 
     /// How many to look for: one more than are shown tells whether there is a next page.
@@ -82,12 +141,16 @@ impl<C: FromStr + ToString> Page<C> {
         key: impl Fn(&T) -> C,
         view: impl Fn(&T) -> V,
     ) -> Response {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let limit = self.limit();
         let shown = found.get(..limit).unwrap_or(found);
         let last = shown.last().filter(|_| found.len() > limit);
-        let data = shown.iter().map(view).collect();
-        json(StatusCode::OK, &Listed { data, next_cursor: last.map(|l| encode(&key(l))) })
+        listed(shown.iter().map(view).collect(), last.map(key).as_ref())
     }
+}
+
+/// A page as an answer, and what the next one follows.
+pub(crate) fn listed<V: Serialize>(data: Vec<V>, next: Option<&impl ToString>) -> Response {
+    json(StatusCode::OK, &Listed { data, next_cursor: next.map(encode) })
 }
 
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 /// All doors.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let api = api::messages::routes()
+        .merge(api::balance::routes())
         .merge(api::inbound_messages::routes())
         .merge(api::optout_lists::routes());
     Router::new()

@@ -58,7 +58,7 @@ fn the_greetings_own_line_sends_a_message(engine: Engine) {
         first,
         json!({
             "id": id, "recipient": "447700900123", "status": "QUEUED", "originator": "Heliograph",
-            "reference": null, "text": "Hello, world", "mode": "test", "encoding": "GSM_7",
+            "reference": null, "campaignId": null, "text": "Hello, world", "mode": "test", "encoding": "GSM_7",
             "parts": 1, "partsAccepted": 0, "partsDelivered": 0, "price": "0.0000",
             "currency": "EUR", "createdAt": created, "expiresAt": first["expiresAt"],
             "sentAt": null, "doneAt": null, "failure": null, "inDoubt": false, "possibleDuplicate": false

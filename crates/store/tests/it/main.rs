@@ -23,6 +23,8 @@ mod inbound;
 #[cfg(test)]
 mod leases;
 #[cfg(test)]
+mod message_lists;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod numbers;

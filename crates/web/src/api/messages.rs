@@ -1,17 +1,19 @@
-//! `POST /v1/send/sms` and `GET /v1/messages/{id}`.
+//! `POST /v1/send/sms`, and what was sent: `/v1/messages`.
+
+mod list;
 
 use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
 use crate::error::{Fault, Problem};
 use crate::query;
-use crate::view::{json, shown};
+use crate::view::{json, shown, shown_if};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::id::MessageId;
@@ -27,11 +29,14 @@ use heliograph_service::price::Quote;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
+use uuid::Uuid;
 
 const BODY_LIMIT: usize = 1 << 20;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const REFERENCE_LIMIT: usize = 255;
+
+type One = Result<Path<String>, PathRejection>;
 
 /// Where [`send_sms`] answers.
 pub(crate) const SEND_SMS: &str = "/v1/send/sms";
@@ -41,7 +46,11 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         let (head, body) = request.into_parts();
         send_sms(&app, &head, body).await
     };
-    Router::new().route("/send/sms", post(send)).route("/messages/{id}", get(show))
+    Router::new()
+        .route("/send/sms", post(send))
+        .route("/messages", get(list::list))
+        .route("/messages/{id}", get(show))
+        .route("/messages/{id}/cancel", post(cancel))
 }
 
 /// Accepts one message.
@@ -83,14 +92,34 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
 
 async fn show(
     State(app): State<Arc<App>>,
-    id: Result<Path<String>, PathRejection>,
+    id: One,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let caller = auth::reader(&app, &headers).await?;
+    query::none(&uri)?;
+    let (message, state) = messages::get(&app.context, &caller, which(id)?).await?;
+    Ok(json(StatusCode::OK, &Shown::new(&message, &state, &caller)))
+}
+
+/// Calls a message back. There is nothing to say about it: a body is refused unless it is empty.
+async fn cancel(
+    State(app): State<Arc<App>>,
+    id: One,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (head, body) = request.into_parts();
+    let caller = auth::reader(&app, &head.headers).await?;
+    query::none(&head.uri)?;
+    body::none(body).await?;
+    let done = messages::cancel(&app.context, &app.writer, &caller, which(id)?).await;
+    let (message, state) = done?;
+    Ok(json(StatusCode::OK, &Shown::new(&message, &state, &caller)))
+}
+
+fn which(id: One) -> Result<MessageId, Problem> {
     let Path(id) = id.map_err(|_| Problem::not_found())?;
-    let id: MessageId = id.parse().map_err(|_| Problem::not_found())?;
-    let (message, state) = messages::get(&app.context, &caller, id).await?;
-    Ok(json(StatusCode::OK, &View::new(&message, &state, &caller)))
+    id.parse().map_err(|_| Problem::not_found())
 }
 
 fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
@@ -165,6 +194,8 @@ struct View<'a> {
     status: &'static str,
     originator: &'a str,
     reference: Option<&'a str>,
+    #[serde(serialize_with = "shown_if")]
+    campaign_id: Option<Uuid>,
     text: &'a str,
     mode: &'static str,
     encoding: &'static str,
@@ -202,6 +233,7 @@ impl<'a> View<'a> {
             status: s.status.name(),
             originator: m.originator.as_str(),
             reference: m.reference.as_deref(),
+            campaign_id: m.campaign,
             text: &m.text,
             mode: m.mode.name(),
             encoding: m.encoding.name(),
@@ -218,6 +250,31 @@ impl<'a> View<'a> {
             in_doubt: s.in_doubt,
             possible_duplicate: s.possible_duplicate,
         }
+    }
+}
+
+/// A message as it is shown alone: with its timeline.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    view: View<'a>,
+    timeline: Vec<Step>,
+}
+
+/// One thing that happened to a message.
+#[derive(Serialize)]
+struct Step {
+    event: &'static str,
+    /// `null` where only that it happened is known.
+    #[serde(serialize_with = "shown_if")]
+    at: Option<Timestamp>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(m: &'a Message, s: &'a MessageState, caller: &'a Caller) -> Self {
+        let steps = message::timeline(m, s).into_iter();
+        let timeline = steps.map(|(step, at)| Step { event: step.name(), at }).collect();
+        Self { view: View::new(m, s, caller), timeline }
     }
 }
 

@@ -1,0 +1,64 @@
+//! `GET /v1/messages`: what was sent, the newest first.
+
+use super::View;
+use crate::app::App;
+use crate::auth;
+use crate::error::Problem;
+use crate::query::{Page, Params, listed};
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use heliograph_domain::id::MessageId;
+use heliograph_domain::message::Status;
+use heliograph_domain::time::Timestamp;
+use heliograph_service::messages::{self, Filter};
+use std::str::FromStr;
+use std::sync::Arc;
+use uuid::Uuid;
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let caller = auth::reader(&app, &headers).await?;
+    let mut params = Params::read(&uri);
+    let page: Page<MessageId> = Page::take(&mut params);
+    let filter = filter(&mut params);
+    params.end()?;
+    let before = page.after.unwrap_or(MessageId(Uuid::max()));
+    let found = messages::list(&app.context, &caller, &filter, (before, page.limit())).await?;
+    let data = found.messages.iter().map(|(m, s)| View::new(m, s, &caller)).collect();
+    Ok(listed(data, found.next.as_ref()))
+}
+
+fn filter(params: &mut Params<'_>) -> Filter {
+    Filter {
+        status: params.parsed("status", "invalid_value", status),
+        recipient: params.parsed("recipient", "invalid_number", read),
+        reference: params.text("reference").map(std::borrow::Cow::into_owned),
+        campaign: params.parsed("campaignId", "invalid_value", |text| {
+            text.parse().map_err(|_| "this must be the id of a campaign, a UUID".to_owned())
+        }),
+        from: params.parsed("from", "invalid_time", instant),
+        to: params.parsed("to", "invalid_time", instant),
+    }
+}
+
+fn read<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|e: T::Err| e.to_string())
+}
+
+fn status(text: &str) -> Result<Status, String> {
+    let names = Status::ALL.map(Status::name);
+    let found = Status::ALL.into_iter().find(|s| s.name() == text);
+    found.ok_or_else(|| format!("this must be one of {}", names.join(", ")))
+}
+
+/// A plus sign that nobody encoded arrives as a blank: in an instant it can only have been a plus.
+fn instant(text: &str) -> Result<Timestamp, String> {
+    match text.rsplit_once(' ') {
+        Some((time, offset)) if time.contains('T') => read(&format!("{time}+{offset}")),
+        _ => read(text),
+    }
+}
