@@ -5,6 +5,8 @@ mod accept;
 #[cfg(test)]
 mod backlog;
 #[cfg(test)]
+mod cancel;
+#[cfg(test)]
 mod carrier;
 #[cfg(test)]
 mod courier;
