@@ -16,6 +16,7 @@ pub mod inbound_messages;
 pub mod janitor;
 pub mod messages;
 pub mod nodes;
+pub mod once;
 pub mod optouts;
 pub mod parcel;
 pub mod price;

@@ -4,6 +4,7 @@ use crate::caller::Caller;
 use crate::cancel;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::once::Once;
 use crate::price;
 use crate::replies::Confirmation;
 use crate::writer::{Accept, Accepted, Cancel, Cancelled, Command, Writer};
@@ -42,15 +43,6 @@ pub struct Send {
     pub max_parts: Option<u16>,
     /// Refuse to send to people on the default opt-out list.
     pub block_optout: bool,
-}
-
-/// An idempotency key with the SHA-256 of the request that it stands for.
-#[derive(Clone, Debug)]
-pub struct Once {
-    /// What the client wrote.
-    pub key: String,
-    /// SHA-256 of the body.
-    pub fingerprint: [u8; 32],
 }
 
 /// What [`send`] made.

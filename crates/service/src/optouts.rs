@@ -3,6 +3,7 @@
 use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::once::{Answer, Asked};
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, OptoutListId};
 use heliograph_domain::message::Message;
@@ -116,8 +117,16 @@ async fn find(conn: &mut Conn, caller: &Caller, which: Which) -> Result<OptoutLi
 ///
 /// # Errors
 /// [`Error::Conflict`] when there are too many.
-pub async fn make(cx: &Context, caller: &Caller, name: String) -> Result<OptoutList> {
+pub async fn make(
+    cx: &Context,
+    caller: &Caller,
+    name: String,
+    asked: Asked<'_, OptoutList>,
+) -> Result<Answer<OptoutList>> {
     caller.needs(Scope::Manage)?;
+    if let Some(answer) = asked.before(cx).await? {
+        return Ok(Answer::Before(answer));
+    }
     let (id, created_at) = cx.next_id();
     let (account, mode, standard) = (caller.account, caller.mode, false);
     let list = OptoutList { id: OptoutListId(id), account, mode, name, standard, created_at };
@@ -128,8 +137,12 @@ pub async fn make(cx: &Context, caller: &Caller, name: String) -> Result<OptoutL
         return Err(Error::Conflict(format!("There are {MOST} lists already.")));
     }
     optouts::make(&mut tx, &list).await?;
+    if !asked.keep(cx, &mut tx, (id, &list)).await? {
+        drop(tx);
+        return asked.twin(cx).await;
+    }
     tx.commit().await?;
-    Ok(list)
+    Ok(Answer::Now(list))
 }
 
 /// Removes a list with everyone on it.
@@ -188,18 +201,25 @@ pub async fn add_one(
     caller: &Caller,
     which: Which,
     (number, note): (Recipient, Option<String>),
-) -> Result<(Optout, bool)> {
+    asked: Asked<'_, (Optout, bool)>,
+) -> Result<Answer<(Optout, bool)>> {
     caller.needs(Scope::Manage)?;
+    if let Some(answer) = asked.before(cx).await? {
+        return Ok(Answer::Before(answer));
+    }
     let mut tx = cx.db.write().await?;
     let list = find(&mut tx, caller, which).await?.id;
     let (source, message, originator, at) = (Source::Api, None, None, cx.db.now());
     let optout = Optout { number, source, message, originator, note, at };
-    if !optouts::add(&mut tx, &[(list, &optout)]).await?.is_empty() {
-        tx.commit().await?;
-        return Ok((optout, true));
+    let new = !optouts::add(&mut tx, &[(list, &optout)]).await?.is_empty();
+    let there = if new { Some(optout) } else { optouts::find(&mut tx, list, number).await? };
+    let done = (there.ok_or(Error::NotFound)?, new);
+    if !asked.keep(cx, &mut tx, (list.0, &done)).await? {
+        drop(tx);
+        return asked.twin(cx).await;
     }
-    let there = optouts::find(&mut tx, list, number).await?;
-    Ok((there.ok_or(Error::NotFound)?, false))
+    tx.commit().await?;
+    Ok(Answer::Now(done))
 }
 
 /// Puts numbers from a file, each with a note, on a list; how many were not there yet. What is there keeps its evidence.
@@ -211,10 +231,14 @@ pub async fn import(
     caller: &Caller,
     which: Which,
     numbers: Vec<(Recipient, Option<String>)>,
-) -> Result<usize> {
+    asked: Asked<'_, usize>,
+) -> Result<Answer<usize>> {
     caller.needs(Scope::Manage)?;
+    if let Some(answer) = asked.before(cx).await? {
+        return Ok(Answer::Before(answer));
+    }
     // Also when there is nothing to add.
-    find(&mut cx.db.read().await?, caller, which).await?;
+    let made = find(&mut cx.db.read().await?, caller, which).await?.id;
     let mut added = 0;
     for batch in numbers.chunks(BATCH) {
         let mut tx = cx.db.write().await?;
@@ -229,7 +253,14 @@ pub async fn import(
         added += optouts::add(&mut tx, &rows).await?.len();
         tx.commit().await?;
     }
-    Ok(added)
+    // Last: what was interrupted is done again when it is asked again, and adds what is missing.
+    let mut tx = cx.db.write().await?;
+    if !asked.keep(cx, &mut tx, (made.0, &added)).await? {
+        drop(tx);
+        return asked.twin(cx).await;
+    }
+    tx.commit().await?;
+    Ok(Answer::Now(added))
 }
 
 /// Takes a number off a list.

@@ -24,6 +24,13 @@ pub struct Key {
 /// `POST /v1/send/sms`.
 pub const SEND_SMS: i16 = 1;
 
+/// `POST /v1/optout-lists`.
+pub const OPTOUT_LISTS: i16 = 2;
+/// `POST /v1/optout-lists/{id}/numbers`.
+pub const OPTOUT_NUMBERS: i16 = 3;
+/// `POST /v1/optout-lists/{id}/numbers/import`.
+pub const OPTOUT_IMPORT: i16 = 4;
+
 /// What a key stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
@@ -31,6 +38,8 @@ pub struct Record {
     pub fingerprint: Vec<u8>,
     /// The id of what was made.
     pub made: Uuid,
+    /// What was answered, where that can't be rendered from what was made.
+    pub answer: Option<String>,
 }
 
 const INSERT: Bulk = Bulk {
@@ -70,12 +79,40 @@ pub async fn insert(
 /// # Errors
 /// As any read.
 pub async fn find(conn: &mut Conn, key: &Key) -> Result<Option<Record>> {
-    let sql = "SELECT fingerprint, made FROM idempotency
+    let sql = "SELECT fingerprint, made, answer FROM idempotency
         WHERE account = $1 AND mode = $2 AND route = $3 AND key = $4";
     let params =
         [key.account.0.into(), key.mode.code().into(), key.route.into(), key.key.as_str().into()];
-    conn.query_one(sql, &params, |r| Ok(Record { fingerprint: r.bytes(0)?, made: r.uuid(1)? }))
-        .await
+    conn.query_one(sql, &params, |r| {
+        Ok(Record { fingerprint: r.bytes(0)?, made: r.uuid(1)?, answer: r.opt_text(2)? })
+    })
+    .await
+}
+
+/// Notes a key together with what was answered; false when it was used before.
+///
+/// # Errors
+/// As [`insert`].
+pub async fn keep(
+    tx: &mut Conn,
+    (key, fingerprint): (&Key, &[u8; 32]),
+    (made, answer): (Uuid, &str),
+    at: Timestamp,
+) -> Result<bool> {
+    if insert(tx, &[(key, fingerprint, made)], at).await?.is_empty() {
+        return Ok(false);
+    }
+    let sql = "UPDATE idempotency SET answer = $5
+        WHERE account = $1 AND mode = $2 AND route = $3 AND key = $4";
+    let params = [
+        key.account.0.into(),
+        key.mode.code().into(),
+        key.route.into(),
+        key.key.as_str().into(),
+        answer.into(),
+    ];
+    tx.execute(sql, &params).await?;
+    Ok(true)
 }
 
 const FORGET: Bulk = Bulk {

@@ -92,7 +92,7 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, what, detail)
     }
 
-    fn internal() -> Self {
+    pub(crate) fn internal() -> Self {
         let what = ("internal", "Internal error");
         let detail = "Something went wrong on our side. The request id helps to find it.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, what, detail)

@@ -8,6 +8,7 @@ mod error;
 mod health;
 mod import;
 mod listen;
+mod once;
 mod query;
 mod requests;
 mod router;

@@ -51,8 +51,7 @@ impl<'a> Params<'a> {
         self.faults.push(fault(&format!("query:{name}"), code, detail));
     }
 
-    /// A text that may be left out.
-    pub(crate) fn text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
+    fn take(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
         self.known.push(name);
         let at = self.left.iter().position(|(n, _)| n == name)?;
         let (_, value) = self.left.remove(at);
@@ -61,6 +60,12 @@ impl<'a> Params<'a> {
             self.fault(name, "duplicate_field", "This stands there twice.");
             return None;
         }
+        Some(value)
+    }
+
+    /// A text that may be left out.
+    pub(crate) fn text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
+        let value = self.take(name)?;
         if value.contains('\0') {
             self.fault(name, "invalid_character", "This must not hold the character NUL.");
             return None;
@@ -75,7 +80,7 @@ impl<'a> Params<'a> {
         code: &'static str,
         read: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let value = self.text(name)?;
+        let value = self.take(name)?;
         read(&value).map_err(|detail| self.fault(name, code, &sentence(&detail))).ok()
     }
 

@@ -2,13 +2,16 @@
 
 use crate::database::{Engine, each_engine};
 use crate::http::{self, Request};
+use crate::optouts::{LISTS, NUMBERS, file, post};
 use crate::send_sms::hello;
 use crate::server::Server;
 use crate::wrong_input::problem;
+use serde_json::json;
 use std::collections::BTreeSet;
 
 each_engine!(idempotency: a_repeated_request_gets_the_same_answer another_body_is_refused
-    twins_make_one_message keys_belong_to_account_and_mode what_failed_is_not_kept);
+    twins_make_one_message keys_belong_to_account_and_mode what_failed_is_not_kept
+    everything_that_is_made_is_made_once twins_make_one_list);
 
 const ANN: &str = "+447700900123";
 
@@ -110,4 +113,71 @@ fn what_failed_is_not_kept(engine: Engine) {
     assert_eq!(server.ask(&request("nobody", "order 1")).status, 401);
     let answer = server.ask(&request(&key, "order 1"));
     assert_eq!((answer.status, answer.header("idempotent-replayed")), (201, None));
+}
+
+/// A list, a number and a file: each is answered again as at first, whatever became of it since.
+fn everything_that_is_made_is_made_once(engine: Engine) {
+    let mut server = Server::start(engine);
+    let key = server.key();
+    let with = |request: Request, once: &str| request.header("Idempotency-Key", once);
+    let list = || with(post(&key, LISTS, &json!({ "name": "Spring" })), "k");
+    let number = || with(post(&key, NUMBERS, &json!({ "number": ANN, "note": "asked" })), "k");
+    let numbers = "number\n+447700900123\n+447700900124\nnobody\n";
+    let import = || with(file(&key, "default", numbers), "k");
+    let requests: [&dyn Fn() -> Request; 3] = [&list, &number, &import];
+    let firsts: Vec<_> = requests.iter().map(|request| server.ask(&request())).collect();
+    assert_eq!(firsts.iter().map(|a| a.status).collect::<Vec<_>>(), [201, 201, 200]);
+    assert_eq!(firsts[2].json()["alreadyListed"], 1);
+    let made = firsts[0].header("location").unwrap();
+    for path in [made.to_owned(), format!("{NUMBERS}/447700900123")] {
+        assert_eq!(server.ask(&Request::new("DELETE", &path).key(&key)).status, 204);
+    }
+    for life in 0..2 {
+        for (request, first) in requests.iter().zip(&firsts) {
+            let again = server.ask(&request());
+            assert_eq!(again.header("idempotent-replayed"), Some("true"), "life {life}");
+            assert_eq!((again.status, &again.body), (first.status, &first.body));
+            assert_eq!(again.header("location"), first.header("location"));
+            assert_eq!(first.header("idempotent-replayed"), None);
+        }
+        server.kill();
+        server.launch();
+        server.await_ready();
+    }
+    assert_eq!(server.ask(&Request::get(made).key(&key)).status, 404);
+    for other in [
+        with(post(&key, LISTS, &json!({ "name": "Summer" })), "k"),
+        with(post(&key, NUMBERS, &json!({ "number": ANN })), "k"),
+        with(file(&key, "default", "number\n"), "k"),
+    ] {
+        assert_eq!(problem(&server.ask(&other), 422, "idempotency_key_reused"), []);
+    }
+    // Another path is another scope, and what failed is not kept.
+    let id = server.ask(&post(&key, LISTS, &json!({ "name": "Summer" }))).json()["id"].clone();
+    let there = format!("{LISTS}/{}/numbers", id.as_str().unwrap());
+    let wrong = with(post(&key, &there, &json!({ "number": "nobody" })), "k");
+    problem(&server.ask(&wrong), 400, "invalid_request");
+    let right = server.ask(&with(post(&key, &there, &json!({ "number": ANN })), "k"));
+    assert_eq!((right.status, right.header("idempotent-replayed")), (201, None));
+    let long = with(post(&key, LISTS, &json!({ "name": "Autumn" })), &"k".repeat(256));
+    assert_eq!(problem(&server.ask(&long), 400, "invalid_request").len(), 1);
+}
+
+fn twins_make_one_list(engine: Engine) {
+    let server = Server::start(engine);
+    let nodes = server.others();
+    let addresses: Vec<_> = nodes.iter().chain([&server]).map(Server::address).collect();
+    let key = server.key();
+    let request = &post(&key, LISTS, &json!({ "name": "Spring" })).header("Idempotency-Key", "k");
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let targets = addresses.iter().cycle().take(12);
+        let ask = |address| http::ask(address, request).unwrap();
+        let twins: Vec<_> = targets.map(|to| scope.spawn(move || ask(*to))).collect();
+        twins.into_iter().map(|twin| twin.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(|a| a.status == 201), "{answers:?}");
+    let bodies: BTreeSet<_> = answers.iter().map(http::Answer::text).collect();
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+    let rows = "SELECT count(*) FROM optout_lists WHERE name = 'Spring'";
+    assert_eq!(server.database.number(rows), 1);
 }

@@ -14,6 +14,7 @@ use heliograph_service::caller::Caller;
 use heliograph_service::dispatch::judge;
 use heliograph_service::error::Error;
 use heliograph_service::messages::Send;
+use heliograph_service::once::{Answer, Asked, OPTOUT_LISTS};
 use heliograph_service::optouts::{self, Which};
 use heliograph_service::replies;
 use heliograph_service::writer::{Accept, Accepted, Command};
@@ -42,6 +43,32 @@ async fn start(db: &TestDb) -> (Node, Arc<Caller>) {
     let ann = node.account("ann@example.com", 1_000).await;
     has_number(&node, "ann@example.com").await;
     (node, ann)
+}
+
+/// A request without an idempotency key.
+fn unasked<'a, T>(
+    caller: &Caller,
+    keep: &'a (dyn Fn(&T) -> String + std::marker::Send + Sync),
+) -> Asked<'a, T> {
+    Asked::new(caller, (OPTOUT_LISTS, ""), None, keep)
+}
+
+fn now<T: std::fmt::Debug>(done: heliograph_service::error::Result<Answer<T>>) -> T {
+    match done {
+        Ok(Answer::Now(done)) => done,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn make(node: &Node, caller: &Caller, name: &str) -> OptoutListId {
+    let asked = unasked(caller, &|_| String::new());
+    now(optouts::make(&node.cx, caller, name.to_owned(), asked).await).id
+}
+
+/// Puts Ann on a list.
+async fn add(node: &Node, caller: &Caller, list: Which, note: Option<String>) -> (Optout, bool) {
+    let asked = unasked(caller, &|_| String::new());
+    now(optouts::add_one(&node.cx, caller, list, (ANN, note), asked).await)
 }
 
 async fn listed(node: &Node, caller: &Caller, which: Which) -> Option<Optout> {
@@ -149,8 +176,8 @@ async fn enforcing(node: &Node, ann: &Caller, list: OptoutListId) -> Accepted {
 
 async fn a_stop_goes_on_the_list_of_the_message_answered(db: TestDb) {
     let (node, ann) = start(&db).await;
-    let shoes = optouts::make(&node.cx, &ann, "Shoes".to_owned()).await.unwrap().id;
-    let hats = optouts::make(&node.cx, &ann, "Hats".to_owned()).await.unwrap().id;
+    let shoes = make(&node, &ann, "Shoes").await;
+    let hats = make(&node, &ann, "Hats").await;
     assert_eq!(enforcing(&node, &ann, shoes).await, Accepted::Done);
     assert_eq!(hear(&node, vec![says("STOP")]).await.len(), 1);
     let which = [Which::Standard, Which::Id(shoes), Which::Id(hats)];
@@ -167,7 +194,7 @@ async fn a_stop_goes_on_the_list_of_the_message_answered(db: TestDb) {
 
 async fn a_list_that_is_gone_takes_nobody_in(db: TestDb) {
     let (node, ann) = start(&db).await;
-    let shoes = optouts::make(&node.cx, &ann, "Shoes".to_owned()).await.unwrap().id;
+    let shoes = make(&node, &ann, "Shoes").await;
     assert_eq!(enforcing(&node, &ann, shoes).await, Accepted::Done);
     optouts::remove_list(&node.cx, &ann, Which::Id(shoes)).await.unwrap();
     hear(&node, vec![says("STOP")]).await;
@@ -210,14 +237,17 @@ async fn a_stop_in_a_test_touches_no_live_list(db: TestDb) {
 async fn lists_are_made_filled_and_removed(db: TestDb) {
     let (node, ann) = start(&db).await;
     let bob = node.account("bob@example.com", 0).await;
-    let shoes = Which::Id(optouts::make(&node.cx, &ann, "Shoes".to_owned()).await.unwrap().id);
+    let shoes = Which::Id(make(&node, &ann, "Shoes").await);
     let note = |n: &str| Some(n.to_owned());
-    let (first, new) = optouts::add_one(&node.cx, &ann, shoes, (ANN, note("one"))).await.unwrap();
+    let (first, new) = add(&node, &ann, shoes, note("one")).await;
     assert_eq!((first.source, new), (Source::Api, true));
-    let again = optouts::add_one(&node.cx, &ann, shoes, (ANN, note("two"))).await.unwrap();
+    let again = add(&node, &ann, shoes, note("two")).await;
     assert_eq!(again, (first, false));
     let file = (0..2_500).map(|i| (heliograph_domain::phone::Recipient(ANN.0 + i), None)).collect();
-    assert_eq!(optouts::import(&node.cx, &ann, shoes, file).await.unwrap(), 2_499);
+    assert_eq!(
+        now(optouts::import(&node.cx, &ann, shoes, file, unasked(&ann, &|_| String::new())).await),
+        2_499
+    );
     for strange in [
         optouts::number(&node.cx, &bob, shoes, ANN).await.map(drop),
         optouts::remove(&node.cx, &bob, shoes, ANN).await,

@@ -1,8 +1,8 @@
 //! Lists of messages, the newest first, in bounded time: a page reads so many rows and no more.
 
-use super::state;
 use crate::db::Conn;
 use crate::error::Result;
+use crate::messages::state;
 use crate::row;
 use crate::value::Value;
 use heliograph_domain::account::Mode;

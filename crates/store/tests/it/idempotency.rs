@@ -41,7 +41,7 @@ async fn find(db: &Db, key: &Key) -> Option<Record> {
 }
 
 fn record(fingerprint: u8, made: Uuid) -> Record {
-    Record { fingerprint: vec![fingerprint; 32], made }
+    Record { fingerprint: vec![fingerprint; 32], made, answer: None }
 }
 
 async fn a_new_key_is_noted(db: TestDb) {

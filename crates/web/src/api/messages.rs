@@ -5,7 +5,8 @@ mod list;
 use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
-use crate::error::{Fault, Problem};
+use crate::error::Problem;
+use crate::once;
 use crate::query;
 use crate::view::{json, shown, shown_if};
 use axum::Router;
@@ -13,18 +14,17 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{self, Failure, Message, State as MessageState};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::secret;
 use heliograph_domain::time::Timestamp;
 use heliograph_service::caller::Caller;
 use heliograph_service::error::Error;
-use heliograph_service::messages::{self, DEFAULT_VALIDITY, Once, Send};
+use heliograph_service::messages::{self, DEFAULT_VALIDITY, Send};
 use heliograph_service::price::Quote;
 use serde::Serialize;
 use std::sync::Arc;
@@ -32,8 +32,6 @@ use std::time::Duration;
 use uuid::Uuid;
 
 const BODY_LIMIT: usize = 1 << 20;
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const REFERENCE_LIMIT: usize = 255;
 
 type One = Result<Path<String>, PathRejection>;
@@ -72,7 +70,7 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
         let quote = messages::dry_run(&app.context, &caller, &request).await?;
         return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
     }
-    let once = idempotency_key(headers, &bytes)?;
+    let once = once::read(headers, &bytes)?;
     let sent = messages::send(&app.context, &app.writer, &caller, request, once).await;
     if let Err(Error::Unauthenticated) = sent {
         app.keyring.forget(caller.key);
@@ -85,7 +83,7 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
         headers.insert(header::LOCATION, address);
     }
     if sent.replayed {
-        headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
+        once::mark(headers);
     }
     Ok(response)
 }
@@ -162,23 +160,6 @@ fn refuse_what_is_to_come(fields: &mut Fields<'_>) {
         if fields.is_said(field) {
             let detail = "Scheduled sending is not available yet: leave this out to send at once.";
             fields.fault(field, "not_available", detail);
-        }
-    }
-}
-
-fn idempotency_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Problem> {
-    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    let key = value.to_str().ok().filter(|k| (1..=255).contains(&k.len()) && !k.contains('\t'));
-    match key.filter(|_| values.next().is_none()) {
-        Some(key) => Ok(Some(Once { key: key.to_owned(), fingerprint: secret::fingerprint(body) })),
-        None => {
-            let fault = Fault {
-                pointer: "header:Idempotency-Key".to_owned(),
-                code: "invalid_idempotency_key",
-                detail: "This must be one value of 1 to 255 printable ASCII characters.".to_owned(),
-            };
-            Err(Problem::invalid("The Idempotency-Key can't be used.", vec![fault]))
         }
     }
 }

@@ -5,18 +5,20 @@ use crate::auth;
 use crate::body::{self, Fields};
 use crate::error::Problem;
 use crate::import;
+use crate::once::{self, Reply};
 use crate::query::{self, Page};
 use crate::view::{json, shown, shown_if};
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use heliograph_domain::id::{InboundId, OptoutListId};
 use heliograph_domain::optout::{Optout, OptoutList, STANDARD};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
+use heliograph_service::once::{Asked, OPTOUT_IMPORT, OPTOUT_LISTS, OPTOUT_NUMBERS};
 use heliograph_service::optouts::{self, Which};
 use serde::Serialize;
 use std::sync::Arc;
@@ -67,17 +69,15 @@ async fn make(State(app): State<Arc<App>>, request: Request) -> Result<Response,
         }
     }
     fields.end()?;
-    let made = optouts::make(&app.context, &caller, name.unwrap_or_default()).await?;
-    let address = format!("/v1/optout-lists/{}", made.id);
-    Ok(created(&address, &ListView::of(&made)))
-}
-
-fn created(address: &str, view: &impl Serialize) -> Response {
-    let mut response = json(StatusCode::CREATED, view);
-    if let Ok(address) = HeaderValue::from_str(address) {
-        response.headers_mut().insert(header::LOCATION, address);
-    }
-    response
+    let once = once::read(&head.headers, &bytes)?;
+    let reply = |made: &OptoutList| {
+        let address = format!("/v1/optout-lists/{}", made.id);
+        Reply::new(StatusCode::CREATED, Some(address), &ListView::of(made))
+    };
+    let keep = |made: &OptoutList| reply(made).kept();
+    let asked = Asked::new(&caller, (OPTOUT_LISTS, ""), once, &keep);
+    let done = optouts::make(&app.context, &caller, name.unwrap_or_default(), asked).await?;
+    Ok(once::answer(done, reply))
 }
 
 async fn show(
@@ -157,13 +157,21 @@ async fn add(State(app): State<Arc<App>>, id: One, request: Request) -> Result<R
     fields.end()?;
     // Without a fault, it is there.
     let number = number.ok_or_else(|| Problem::invalid("The number is missing.", Vec::new()))?;
-    let wish = (number, note);
-    let (there, new) = optouts::add_one(&app.context, &caller, which(id)?, wish).await?;
-    Ok(match new {
+    let once = once::read(&head.headers, &bytes)?;
+    let place = head.uri.path();
+    let reply = |(there, new): &(Optout, bool)| match new {
         // What stands before the router's own part of the path is not in it.
-        true => created(&format!("/v1{}/{number}", head.uri.path()), &NumberView::of(&there)),
-        false => json(StatusCode::OK, &NumberView::of(&there)),
-    })
+        true => {
+            let address = format!("/v1{place}/{number}");
+            Reply::new(StatusCode::CREATED, Some(address), &NumberView::of(there))
+        }
+        false => Reply::new(StatusCode::OK, None, &NumberView::of(there)),
+    };
+    let keep = |done: &(Optout, bool)| reply(done).kept();
+    let asked = Asked::new(&caller, (OPTOUT_NUMBERS, place), once, &keep);
+    let (which, wish) = (which(id)?, (number, note));
+    let done = optouts::add_one(&app.context, &caller, which, wish, asked).await?;
+    Ok(once::answer(done, reply))
 }
 
 async fn import(
@@ -175,12 +183,18 @@ async fn import(
     let caller = auth::reader(&app, &head.headers).await?;
     query::none(&head.uri)?;
     let bytes = body::read_as("text/csv", &head.headers, body, IMPORT_LIMIT).await?;
-    let read = import::numbers(&bytes)?;
-    let good = read.numbers.len();
-    let added = optouts::import(&app.context, &caller, which(id)?, read.numbers).await?;
-    let (already_listed, invalid) = (good - added, read.invalid);
-    let errors = read.errors;
-    Ok(json(StatusCode::OK, &Imported { added, already_listed, invalid, errors }))
+    let once = once::read(&head.headers, &bytes)?;
+    let import::Numbers { numbers, invalid, errors } = import::numbers(&bytes)?;
+    let good = numbers.len();
+    let reply = |added: &usize| {
+        let (added, already_listed) = (*added, good - added);
+        let errors = &*errors;
+        Reply::new(StatusCode::OK, None, &Imported { added, already_listed, invalid, errors })
+    };
+    let keep = |added: &usize| reply(added).kept();
+    let asked = Asked::new(&caller, (OPTOUT_IMPORT, head.uri.path()), once, &keep);
+    let done = optouts::import(&app.context, &caller, which(id)?, numbers, asked).await?;
+    Ok(once::answer(done, reply))
 }
 
 /// A list by its id, or by the word `default`.
@@ -258,9 +272,9 @@ impl NumberView {
 /// What became of a file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Imported {
+struct Imported<'a> {
     added: usize,
     already_listed: usize,
     invalid: usize,
-    errors: Vec<import::RowError>,
+    errors: &'a [import::RowError],
 }

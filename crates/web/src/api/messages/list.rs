@@ -1,6 +1,6 @@
 //! `GET /v1/messages`: what was sent, the newest first.
 
-use super::View;
+use crate::api::messages::View;
 use crate::app::App;
 use crate::auth;
 use crate::error::Problem;
