@@ -1,6 +1,7 @@
 //! What stands behind the question mark: read strictly, since a mistyped filter must not show everything.
 
-use crate::error::{Fault, Problem};
+use crate::error::Problem;
+use crate::error::fault::{Fault, FaultCode};
 use crate::view::json;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
@@ -18,12 +19,12 @@ pub(crate) fn none(uri: &Uri) -> Result<(), Problem> {
         None | Some("") => Ok(()),
         Some(_) => {
             let detail = "Nothing is read from the query here: put every field into the body.";
-            Err(Problem::invalid(detail, vec![fault("query", "unknown_field", detail)]))
+            Err(Problem::invalid(detail, vec![fault("query", FaultCode::UnknownField, detail)]))
         }
     }
 }
 
-fn fault(pointer: &str, code: &'static str, detail: &str) -> Fault {
+fn fault(pointer: &str, code: FaultCode, detail: &str) -> Fault {
     Fault { pointer: pointer.to_owned(), code, detail: detail.to_owned() }
 }
 
@@ -48,19 +49,19 @@ impl<C: FromStr + ToString> Page<C> {
                     Ok(limit) if (1..=MOST).contains(&limit) => page.limit = limit,
                     _ => {
                         let detail = format!("This must be a number from 1 to {MOST}.");
-                        faults.push(fault("query:limit", "out_of_range", &detail));
+                        faults.push(fault("query:limit", FaultCode::OutOfRange, &detail));
                     }
                 },
                 "cursor" => match decode(&value) {
                     Some(after) => page.after = Some(after),
                     None => {
                         let detail = "This is no cursor: take nextCursor of the page before.";
-                        faults.push(fault("query:cursor", "invalid_cursor", detail));
+                        faults.push(fault("query:cursor", FaultCode::InvalidCursor, detail));
                     }
                 },
                 other => {
                     let detail = "There is no such parameter here; there are limit and cursor.";
-                    faults.push(fault(&format!("query:{other}"), "unknown_field", detail));
+                    faults.push(fault(&format!("query:{other}"), FaultCode::UnknownField, detail));
                 }
             }
         }

@@ -3,7 +3,8 @@
 use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
-use crate::error::{Fault, Problem};
+use crate::error::Problem;
+use crate::error::fault::{Fault, FaultCode};
 use crate::query;
 use crate::view::{json, shown};
 use axum::Router;
@@ -11,7 +12,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::id::MessageId;
@@ -84,9 +85,11 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
 async fn show(
     State(app): State<Arc<App>>,
     id: Result<Path<String>, PathRejection>,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let caller = auth::reader(&app, &headers).await?;
+    query::none(&uri)?;
     let Path(id) = id.map_err(|_| Problem::not_found())?;
     let id: MessageId = id.parse().map_err(|_| Problem::not_found())?;
     let (message, state) = messages::get(&app.context, &caller, id).await?;
@@ -95,16 +98,16 @@ async fn show(
 
 fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
     let mut fields = Fields::parse(json)?;
-    let originator = fields.required("originator", "invalid_originator");
-    let recipient = fields.required("recipient", "invalid_number");
+    let originator = fields.required("originator", FaultCode::InvalidOriginator);
+    let recipient = fields.required("recipient", FaultCode::InvalidNumber);
     let text = fields.required_text("text").map(std::borrow::Cow::into_owned);
     if text.as_deref() == Some("") {
-        fields.fault("text", "required", "The text must hold at least one character.");
+        fields.fault("text", FaultCode::Required, "The text must hold at least one character.");
     }
     let reference = fields.text("reference").map(std::borrow::Cow::into_owned);
     if reference.as_ref().is_some_and(|r| r.chars().count() > REFERENCE_LIMIT) {
         let detail = format!("This must be at most {REFERENCE_LIMIT} characters.");
-        fields.fault("reference", "too_long", detail);
+        fields.fault("reference", FaultCode::TooLong, detail);
     }
     let validity = fields.number("validitySeconds", 60, 259_200);
     let max_parts = fields.number("maxParts", 1, 255).and_then(|n| u16::try_from(n).ok());
@@ -127,12 +130,12 @@ fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
 fn refuse_what_is_to_come(fields: &mut Fields<'_>) {
     if fields.flag("shortenUrl").unwrap_or(false) {
         let detail = "Short links are not available yet: leave this out, or say false.";
-        fields.fault("shortenUrl", "not_available", detail);
+        fields.fault("shortenUrl", FaultCode::NotAvailable, detail);
     }
     for field in ["schedule", "scheduleTimezone"] {
         if fields.is_said(field) {
             let detail = "Scheduled sending is not available yet: leave this out to send at once.";
-            fields.fault(field, "not_available", detail);
+            fields.fault(field, FaultCode::NotAvailable, detail);
         }
     }
 }
@@ -146,7 +149,7 @@ fn idempotency_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Pro
         None => {
             let fault = Fault {
                 pointer: "header:Idempotency-Key".to_owned(),
-                code: "invalid_idempotency_key",
+                code: FaultCode::InvalidIdempotencyKey,
                 detail: "This must be one value of 1 to 255 printable ASCII characters.".to_owned(),
             };
             Err(Problem::invalid("The Idempotency-Key can't be used.", vec![fault]))
