@@ -1,6 +1,7 @@
 //! Reads a JSON object field by field, and gathers everything that is wrong with it.
 
-use crate::error::{Fault, Problem};
+use crate::error::Problem;
+use crate::error::fault::{Fault, FaultCode};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -84,13 +85,13 @@ impl<'a> Fields<'a> {
         })?;
         let mut fields = Self { fields: found.fields, faults: Vec::new() };
         for name in found.doubled {
-            fields.fault(&name, "duplicate_field", "This field stands there twice.");
+            fields.fault(&name, FaultCode::DuplicateField, "This field stands there twice.");
         }
         Ok(fields)
     }
 
     /// Notes that `field` is wrong.
-    pub(crate) fn fault(&mut self, field: &str, code: &'static str, detail: impl Into<String>) {
+    pub(crate) fn fault(&mut self, field: &str, code: FaultCode, detail: impl Into<String>) {
         let pointer = format!("#/{}", field.replace('~', "~0").replace('/', "~1"));
         self.faults.push(Fault { pointer, code, detail: detail.into() });
     }
@@ -103,14 +104,22 @@ impl<'a> Fields<'a> {
     }
 
     fn wrong_type(&mut self, field: &str, wanted: &str, found: &Any<'_>) {
-        self.fault(field, "wrong_type", format!("This must be {wanted}, not {}.", found.name()));
+        self.fault(
+            field,
+            FaultCode::WrongType,
+            format!("This must be {wanted}, not {}.", found.name()),
+        );
     }
 
     /// A text that may be left out.
     pub(crate) fn text(&mut self, field: &str) -> Option<Cow<'a, str>> {
         match self.take(field)? {
             Any::Text(t) if t.contains('\0') => {
-                self.fault(field, "invalid_character", "This must not hold the character NUL.");
+                self.fault(
+                    field,
+                    FaultCode::InvalidCharacter,
+                    "This must not hold the character NUL.",
+                );
                 None
             }
             Any::Text(t) => Some(t),
@@ -125,7 +134,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn required_text(&mut self, field: &str) -> Option<Cow<'a, str>> {
         if !self.fields.iter().any(|(name, value)| name == field && *value != Any::Null) {
             self.take(field);
-            self.fault(field, "required", "This field is required.");
+            self.fault(field, FaultCode::Required, "This field is required.");
             return None;
         }
         self.text(field)
@@ -135,7 +144,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn required<T: FromStr<Err: fmt::Display>>(
         &mut self,
         field: &str,
-        code: &'static str,
+        code: FaultCode,
     ) -> Option<T> {
         let text = self.required_text(field)?;
         text.parse().map_err(|e: T::Err| self.fault(field, code, sentence(&e.to_string()))).ok()
@@ -158,7 +167,7 @@ impl<'a> Fields<'a> {
             Any::Int(n) if (least..=most).contains(&n) => Some(n),
             Any::Int(_) => {
                 let detail = format!("This must be from {least} to {most}.");
-                self.fault(field, "out_of_range", detail);
+                self.fault(field, FaultCode::OutOfRange, detail);
                 None
             }
             other => {
@@ -178,7 +187,7 @@ impl<'a> Fields<'a> {
         for (name, _) in std::mem::take(&mut self.fields) {
             self.fault(
                 &name,
-                "unknown_field",
+                FaultCode::UnknownField,
                 "There is no such field here. (Names are case-sensitive.)",
             );
         }

@@ -1,6 +1,7 @@
 //! `Idempotency-Key`: reading it, keeping an answer, and giving it again.
 
-use crate::error::{Fault, Problem};
+use crate::error::Problem;
+use crate::error::fault::{Fault, FaultCode};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use heliograph_domain::secret;
@@ -20,7 +21,7 @@ pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Pro
         None => {
             let fault = Fault {
                 pointer: "header:Idempotency-Key".to_owned(),
-                code: "invalid_idempotency_key",
+                code: FaultCode::InvalidIdempotencyKey,
                 detail: "This must be one value of 1 to 255 printable ASCII characters.".to_owned(),
             };
             Err(Problem::invalid("The Idempotency-Key can't be used.", vec![fault]))

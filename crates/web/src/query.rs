@@ -1,7 +1,8 @@
 //! What stands behind the question mark: read strictly, since a mistyped filter must not show everything.
 
 use crate::body::sentence;
-use crate::error::{Fault, Problem};
+use crate::error::Problem;
+use crate::error::fault::{Fault, FaultCode};
 use crate::view::json;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
@@ -20,12 +21,12 @@ pub(crate) fn none(uri: &Uri) -> Result<(), Problem> {
         None | Some("") => Ok(()),
         Some(_) => {
             let detail = "Nothing is read from the query here: put every field into the body.";
-            Err(Problem::invalid(detail, vec![fault("query", "unknown_field", detail)]))
+            Err(Problem::invalid(detail, vec![fault("query", FaultCode::UnknownField, detail)]))
         }
     }
 }
 
-fn fault(pointer: &str, code: &'static str, detail: &str) -> Fault {
+fn fault(pointer: &str, code: FaultCode, detail: &str) -> Fault {
     Fault { pointer: pointer.to_owned(), code, detail: detail.to_owned() }
 }
 
@@ -47,7 +48,7 @@ impl<'a> Params<'a> {
     }
 
     /// Notes that a parameter is wrong.
-    fn fault(&mut self, name: &str, code: &'static str, detail: &str) {
+    fn fault(&mut self, name: &str, code: FaultCode, detail: &str) {
         self.faults.push(fault(&format!("query:{name}"), code, detail));
     }
 
@@ -57,7 +58,7 @@ impl<'a> Params<'a> {
         let (_, value) = self.left.remove(at);
         if self.left.iter().any(|(n, _)| n == name) {
             self.left.retain(|(n, _)| n != name);
-            self.fault(name, "duplicate_field", "This stands there twice.");
+            self.fault(name, FaultCode::DuplicateField, "This stands there twice.");
             return None;
         }
         Some(value)
@@ -67,7 +68,7 @@ impl<'a> Params<'a> {
     pub(crate) fn text(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
         let value = self.take(name)?;
         if value.contains('\0') {
-            self.fault(name, "invalid_character", "This must not hold the character NUL.");
+            self.fault(name, FaultCode::InvalidCharacter, "This must not hold the character NUL.");
             return None;
         }
         Some(value)
@@ -77,7 +78,7 @@ impl<'a> Params<'a> {
     pub(crate) fn parsed<T>(
         &mut self,
         name: &'static str,
-        code: &'static str,
+        code: FaultCode,
         read: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
         let value = self.take(name)?;
@@ -89,7 +90,7 @@ impl<'a> Params<'a> {
         let known = self.known.join(", ");
         for (name, _) in std::mem::take(&mut self.left) {
             let detail = format!("There is no such parameter here; there are: {known}.");
-            self.fault(&name, "unknown_field", &detail);
+            self.fault(&name, FaultCode::UnknownField, &detail);
         }
         match self.faults.is_empty() {
             true => Ok(()),
@@ -118,11 +119,11 @@ impl<C: FromStr + ToString> Page<C> {
 
     /// Takes `limit` and `cursor`.
     pub(crate) fn take(params: &mut Params<'_>) -> Self {
-        let limit = params.parsed("limit", "out_of_range", |value| match value.parse() {
+        let limit = params.parsed("limit", FaultCode::OutOfRange, |value| match value.parse() {
             Ok(limit) if (1..=MOST).contains(&limit) => Ok(limit),
             _ => Err(format!("this must be a number from 1 to {MOST}")),
         });
-        let after = params.parsed("cursor", "invalid_cursor", |value| {
+        let after = params.parsed("cursor", FaultCode::InvalidCursor, |value| {
             let why = "this is no cursor: take nextCursor of the page before";
             decode(value).ok_or_else(|| why.to_owned())
         });

@@ -104,7 +104,7 @@ impl Connection {
     pub(crate) fn ask(&mut self, request: &Request) -> io::Result<Answer> {
         // An answer may come, and the connection end, before all of a body was taken.
         let said = self.say(&[request.head(), request.body.clone()].concat());
-        self.answer().map_err(|e| said.err().unwrap_or(e))
+        self.read(request.method != "HEAD").map_err(|e| said.err().unwrap_or(e))
     }
 
     /// Says all but the last `kept` bytes of the body, and gives those back.
@@ -121,6 +121,11 @@ impl Connection {
 
     /// Reads the next answer.
     pub(crate) fn answer(&mut self) -> io::Result<Answer> {
+        self.read(true)
+    }
+
+    /// Reads an answer, and its body if it has one.
+    fn read(&mut self, with_body: bool) -> io::Result<Answer> {
         let line = self.line()?;
         let status = line.split(' ').nth(1).and_then(|s| s.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("no status: {line:?}")))?;
@@ -131,7 +136,8 @@ impl Connection {
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
         let mut answer = Answer { status, headers, body: Vec::new() };
-        let length = answer.header("content-length").and_then(|v| v.parse().ok()).unwrap_or(0);
+        let length = answer.header("content-length").filter(|_| with_body);
+        let length = length.and_then(|v| v.parse().ok()).unwrap_or(0);
         answer.body = vec![0; length];
         self.0.read_exact(&mut answer.body)?;
         Ok(answer)

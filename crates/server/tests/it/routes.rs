@@ -7,8 +7,8 @@ use crate::server::Server;
 use crate::wrong_input::problem;
 use std::collections::BTreeSet;
 
-each_engine!(routes: unknown_addresses_and_methods unknown_messages request_ids
-    one_connection_many_requests);
+each_engine!(routes: unknown_addresses_and_methods odd_addresses heads_without_bodies
+    unknown_messages request_ids one_connection_many_requests);
 
 const ANN: &str = "+447700900123";
 
@@ -55,6 +55,66 @@ fn unknown_addresses_and_methods(engine: Engine) {
     assert_eq!(server.stored(), 0);
 }
 
+/// What no client writes on purpose is answered like everything else.
+fn odd_addresses(engine: Engine) {
+    let server = Server::start(engine);
+    let key = server.key();
+    for path in [
+        "//",
+        "//v1/messages/0190",
+        "/v1//messages/0190",
+        "/v1/messages//0190",
+        "/v1/messages/0190/",
+        "/v1/messages/%FF%FE",
+        "/v1/messages/%",
+        "/v1/messages/%zz",
+        "/v1/messages/a%2Fb",
+        "/v1/optout-lists/%C3%28",
+        "/v1/optout-lists/default/numbers/%E2%82",
+        "/v1/inbound-messages/%80",
+        "/docs/errors/%FF",
+        "/docs/errors/nothing",
+        "/%F0%9F%9A%80",
+        "/v1/.",
+        "/;",
+        "http://elsewhere.example/v1/nothing",
+        "v1",
+    ] {
+        let answer = server.ask(&Request::get(path).key(&key));
+        assert_eq!(problem(&answer, 404, "not_found"), [], "{path}");
+    }
+    let long = format!("/v1/messages/{}", "x".repeat(60_000));
+    problem(&server.ask(&Request::get(&long).key(&key)), 404, "not_found");
+    let long = format!("/v1/inbound-messages?cursor={}", "x".repeat(60_000));
+    problem(&server.ask(&Request::get(&long).key(&key)), 400, "invalid_request");
+    // What is no request is answered by a status alone, and its connection ends.
+    let longest = format!("/v1/messages/{}", "x".repeat(70_000));
+    for (path, status) in [(&*longest, 414), ("/v1 x", 400)] {
+        let answer = server.ask(&Request::get(path));
+        assert_eq!((answer.status, answer.text().as_str()), (status, ""));
+    }
+}
+
+/// HEAD is answered like GET, but for the body.
+fn heads_without_bodies(engine: Engine) {
+    let server = Server::start(engine);
+    let key = server.key();
+    let id = server.accepted(&key, &hello(ANN));
+    for (path, key, status) in [
+        (&*format!("/v1/messages/{id}"), &*key, 200),
+        ("/v1/messages/0190", &key, 404),
+        ("/v1/messages/0190", "nobody", 401),
+        ("/v1/send/sms", &key, 405),
+        ("/nowhere", &key, 404),
+        ("/healthz", &key, 200),
+    ] {
+        let answer = server.ask(&Request::new("HEAD", path).key(key));
+        assert_eq!((answer.status, answer.text().as_str()), (status, ""), "{path}");
+        let kind = answer.header("content-type").unwrap();
+        assert_eq!(kind == "application/problem+json", status >= 400, "{path}: {kind}");
+    }
+}
+
 fn unknown_messages(engine: Engine) {
     let server = Server::start(engine);
     let key = server.key();
@@ -72,6 +132,12 @@ fn unknown_messages(engine: Engine) {
         assert_eq!(problem(&server.message(&key, id), 404, "not_found"), [], "{id}");
     }
     assert_eq!(server.message(&key, &id.to_uppercase()).json()["id"], id);
+    for query in ["expand=all", "limit=1", "="] {
+        let answer = server.message(&key, &format!("{id}?{query}"));
+        let fault = ("query".to_owned(), "unknown_field".to_owned());
+        assert_eq!(problem(&answer, 400, "invalid_request"), [fault], "{query}");
+    }
+    assert_eq!(server.message(&key, &format!("{id}?")).status, 200);
 }
 
 fn request_ids(engine: Engine) {

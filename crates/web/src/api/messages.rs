@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
 use crate::error::Problem;
+use crate::error::fault::FaultCode;
 use crate::once;
 use crate::query;
 use crate::view::{json, shown, shown_if};
@@ -122,16 +123,16 @@ fn which(id: One) -> Result<MessageId, Problem> {
 
 fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
     let mut fields = Fields::parse(json)?;
-    let originator = fields.required("originator", "invalid_originator");
-    let recipient = fields.required("recipient", "invalid_number");
+    let originator = fields.required("originator", FaultCode::InvalidOriginator);
+    let recipient = fields.required("recipient", FaultCode::InvalidNumber);
     let text = fields.required_text("text").map(std::borrow::Cow::into_owned);
     if text.as_deref() == Some("") {
-        fields.fault("text", "required", "The text must hold at least one character.");
+        fields.fault("text", FaultCode::Required, "The text must hold at least one character.");
     }
     let reference = fields.text("reference").map(std::borrow::Cow::into_owned);
     if reference.as_ref().is_some_and(|r| r.chars().count() > REFERENCE_LIMIT) {
         let detail = format!("This must be at most {REFERENCE_LIMIT} characters.");
-        fields.fault("reference", "too_long", detail);
+        fields.fault("reference", FaultCode::TooLong, detail);
     }
     let validity = fields.number("validitySeconds", 60, 259_200);
     let max_parts = fields.number("maxParts", 1, 255).and_then(|n| u16::try_from(n).ok());
@@ -154,12 +155,12 @@ fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
 fn refuse_what_is_to_come(fields: &mut Fields<'_>) {
     if fields.flag("shortenUrl").unwrap_or(false) {
         let detail = "Short links are not available yet: leave this out, or say false.";
-        fields.fault("shortenUrl", "not_available", detail);
+        fields.fault("shortenUrl", FaultCode::NotAvailable, detail);
     }
     for field in ["schedule", "scheduleTimezone"] {
         if fields.is_said(field) {
             let detail = "Scheduled sending is not available yet: leave this out to send at once.";
-            fields.fault(field, "not_available", detail);
+            fields.fault(field, FaultCode::NotAvailable, detail);
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
 use crate::error::Problem;
+use crate::error::fault::FaultCode;
 use crate::import;
 use crate::once::{self, Reply};
 use crate::query::{self, Page};
@@ -65,7 +66,7 @@ async fn make(State(app): State<Arc<App>>, request: Request) -> Result<Response,
         let good = (1..=NAME_LIMIT).contains(&name.chars().count());
         if !good || name.chars().any(char::is_control) {
             let detail = format!("This must be 1 to {NAME_LIMIT} printable characters.");
-            fields.fault("name", "invalid_name", detail);
+            fields.fault("name", FaultCode::InvalidName, detail);
         }
     }
     fields.end()?;
@@ -149,10 +150,14 @@ async fn add(State(app): State<Arc<App>>, id: One, request: Request) -> Result<R
     query::none(&head.uri)?;
     let bytes = body::read(&head.headers, body, BODY_LIMIT).await?;
     let mut fields = Fields::parse(&bytes)?;
-    let number: Option<Recipient> = fields.required("number", "invalid_number");
+    let number: Option<Recipient> = fields.required("number", FaultCode::InvalidNumber);
     let note = fields.text("note").map(std::borrow::Cow::into_owned);
     if note.as_ref().is_some_and(|n| n.chars().count() > NOTE_LIMIT) {
-        fields.fault("note", "too_long", format!("This must be at most {NOTE_LIMIT} characters."));
+        fields.fault(
+            "note",
+            FaultCode::TooLong,
+            format!("This must be at most {NOTE_LIMIT} characters."),
+        );
     }
     fields.end()?;
     // Without a fault, it is there.

@@ -4,6 +4,7 @@ use crate::api::messages::View;
 use crate::app::App;
 use crate::auth;
 use crate::error::Problem;
+use crate::error::fault::FaultCode;
 use crate::query::{Page, Params, listed};
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
@@ -34,14 +35,14 @@ pub(super) async fn list(
 
 fn filter(params: &mut Params<'_>) -> Filter {
     Filter {
-        status: params.parsed("status", "invalid_value", status),
-        recipient: params.parsed("recipient", "invalid_number", read),
+        status: params.parsed("status", FaultCode::InvalidValue, status),
+        recipient: params.parsed("recipient", FaultCode::InvalidNumber, read),
         reference: params.text("reference").map(std::borrow::Cow::into_owned),
-        campaign: params.parsed("campaignId", "invalid_value", |text| {
+        campaign: params.parsed("campaignId", FaultCode::InvalidValue, |text| {
             text.parse().map_err(|_| "this must be the id of a campaign, a UUID".to_owned())
         }),
-        from: params.parsed("from", "invalid_time", instant),
-        to: params.parsed("to", "invalid_time", instant),
+        from: params.parsed("from", FaultCode::InvalidTime, instant),
+        to: params.parsed("to", FaultCode::InvalidTime, instant),
     }
 }
 
