@@ -26,7 +26,7 @@ pub enum BadTarget {
     #[error("the URL is longer than 2000 characters")]
     TooLong,
     /// Neither http nor https.
-    #[error("the URL must begin with https://")]
+    #[error("the URL must begin with https://, or with http:// to what is private")]
     Scheme,
     /// It has a user or a password in it.
     #[error("the URL must not hold a user or password: webhooks are signed instead")]
@@ -44,6 +44,10 @@ impl Target {
     pub fn parse(text: &str) -> Result<Self, BadTarget> {
         if text.len() > MAX_URL {
             return Err(BadTarget::TooLong);
+        }
+        // Browsers take what comes after too many slashes for the host.
+        if text.contains(":///") {
+            return Err(BadTarget::Unreadable("empty host".to_owned()));
         }
         let url = Url::parse(text).map_err(|e| BadTarget::Unreadable(e.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {

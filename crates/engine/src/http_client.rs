@@ -57,7 +57,7 @@ impl HttpClient {
             return http1(tcp).await;
         }
         let name = ServerName::try_from(target.host()).map_err(|e| e.to_string())?;
-        let tls = self.tls.connect(name, tcp).await.map_err(|e| format!("TLS: {e}"))?;
+        let tls = self.tls.connect(name, tcp).await.map_err(|e| words(&e))?;
         match tls.get_ref().1.alpn_protocol() {
             Some(b"h2") => http2(tls).await,
             _ => http1(tls).await,
@@ -79,6 +79,25 @@ impl HttpClient {
             }
         }
         Err(why)
+    }
+}
+
+/// Why TLS did not come about, and what to do where that is known.
+fn words(e: &std::io::Error) -> String {
+    use rustls::{CertificateError, Error, InvalidMessage};
+    let inner = e.get_ref().and_then(|e| e.downcast_ref::<Error>());
+    match inner {
+        Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            "TLS: what answers there does not speak TLS".to_owned()
+        }
+        Some(Error::InvalidCertificate(why)) => match why {
+            CertificateError::UnknownIssuer | CertificateError::Other(_) => {
+                "TLS: the certificate was not issued by an authority that is publicly trusted (self-signed?)"
+                    .to_owned()
+            }
+            why => format!("TLS: the certificate can't be accepted: {why}"),
+        },
+        _ => format!("TLS: {e}"),
     }
 }
 

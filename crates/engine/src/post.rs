@@ -96,8 +96,10 @@ impl Post {
 
     /// What a `Retry-After` asks for: seconds, or a date (RFC 9110 §10.2.3).
     fn wait(&self, value: &str) -> Option<Duration> {
-        if let Ok(seconds) = value.trim().parse() {
-            return Some(Duration::from_secs(seconds));
+        let value = value.trim();
+        if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
+            // More than fits is as good as for ever, and is cut like all that is too long.
+            return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
         }
         let now = Duration::from_millis(u64::try_from(self.now.millis()).ok()?);
         httpdate::parse_http_date(value).ok()?.duration_since(UNIX_EPOCH + now).ok()

@@ -190,6 +190,12 @@ mod tests {
                 [("A", "b")],
                 "stands there twice",
             ),
+            (
+                "[webhooks]\nallow_private = ['127.0.0.1']",
+                [("A", "b")],
+                "10.1.2.3/32 for one address",
+            ),
+            ("[webhooks]\nallow_private = ['10.1.2.3/8']", [("A", "b")], "write 10.0.0.0/8"),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
             ("[[routes]]\nprefix = '+44'\ncarriers = ['a']", [("A", "b")], "must be digits"),
         ] {

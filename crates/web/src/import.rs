@@ -36,6 +36,12 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
     let head =
         reader.headers().map_err(|e| Problem::invalid(format!("No CSV: {e}."), Vec::new()))?;
     let column = |name: &str| head.iter().position(|h| h.eq_ignore_ascii_case(name));
+    for name in ["number", "note"] {
+        if head.iter().filter(|h| h.eq_ignore_ascii_case(name)).count() > 1 {
+            let what = format!("The first line names the column '{name}' twice.");
+            return Err(Problem::invalid(what, Vec::new()));
+        }
+    }
     let Some(number) = column("number") else {
         let what = "The first line must name the columns: 'number', and 'note' if there is one.";
         return Err(Problem::invalid(what, Vec::new()));
@@ -45,6 +51,10 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
     let mut found = Numbers::default();
     for row in reader.records() {
         let (line, written, read) = match &row {
+            Ok(row) if row.iter().any(|field| field.contains(['\r', '\n'])) => {
+                let line = row.position().map_or(0, |p| lines.of(p));
+                return Err(open_quote(line));
+            }
             Ok(row) => {
                 let written = row.get(number).unwrap_or_default();
                 let note = note.and_then(|at| row.get(at)).filter(|n| !n.is_empty());
@@ -69,6 +79,15 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
     Ok(found)
 }
 
+/// Rows that an open quote has swallowed can't be told from a note, and whoever is in them must not be lost.
+fn open_quote(line: u64) -> Problem {
+    let what = format!(
+        "In row {line} a quote is opened that is not closed on the same line. Nothing was stored: close it, or double \
+         it where it is part of the text."
+    );
+    Problem::invalid(what, Vec::new())
+}
+
 /// Counts lines. The reader's own count is that of the line on which the row before ends: it has not yet seen
 /// what parts the two, which is an end of line and a half when lines end in CR LF.
 struct Lines<'a> {
@@ -84,7 +103,10 @@ impl Lines<'_> {
         let rest = self.bytes.get(begin..).unwrap_or_default();
         let begin = begin + rest.iter().take_while(|b| b"\r\n".contains(b)).count();
         let passed = self.bytes.get(self.counted..begin).unwrap_or_default();
-        self.line += passed.iter().filter(|b| **b == b'\n').count() as u64;
+        // A line ends in LF, in CR LF, or in CR.
+        let ends = passed.iter().zip(passed.iter().skip(1).chain([&b' ']));
+        let ends = ends.filter(|&(this, next)| *this == b'\n' || *this == b'\r' && *next != b'\n');
+        self.line += ends.count() as u64;
         self.counted = begin;
         self.line
     }
@@ -117,18 +139,31 @@ mod tests {
 
     #[test]
     fn rows_are_named_by_their_line_however_lines_end() {
-        for end in ["\n", "\r\n"] {
+        for end in ["\n", "\r\n", "\r"] {
             let rows =
-                ["number,note", "1,", "447700900123,\"two\nlines\"", "", "2,", "", "", "3,\n"];
+                ["number,note", "1,", "447700900123,\"a \"\"b\"\"\"", "", "2,", "", "", "3,"];
             let read = numbers(rows.join(end).as_bytes()).unwrap();
             let lines: Vec<_> = read.errors.iter().map(|e| (e.row, &*e.number)).collect();
-            assert_eq!(lines, [(2, "1"), (6, "2"), (9, "3")], "{end:?}");
+            assert_eq!(lines, [(2, "1"), (5, "2"), (8, "3")], "{end:?}");
+            assert_eq!(read.numbers[0].1.as_deref(), Some("a \"b\""));
+        }
+    }
+
+    #[test]
+    fn nobody_is_lost_in_an_open_quote() {
+        for file in [
+            "number,note\n1,\n447700900123,\"old system\n447700900124,\n447700900125,\n",
+            "number,note\n1,\n447700900123,\"old system\n447700900124,\"new\n",
+            "number\n1\n\"447700900123\n447700900124\n",
+        ] {
+            let problem = format!("{:?}", numbers(file.as_bytes()).unwrap_err());
+            assert!(problem.contains("In row 3 "), "{problem}");
         }
     }
 
     #[test]
     fn a_file_without_its_head_is_refused() {
-        for file in ["", "447700900123\n447700900124", "phone\n1"] {
+        for file in ["", "447700900123\n447700900124", "phone\n1", "number,Number\n1,2"] {
             assert!(numbers(file.as_bytes()).is_err(), "{file}");
         }
     }

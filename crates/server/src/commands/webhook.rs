@@ -110,7 +110,7 @@ pub(crate) struct Replay {
 /// Reads the name of a kind of events.
 pub(crate) fn kind(text: &str) -> Result<Kind, String> {
     let names: Vec<&str> = Kind::CHOICES.into_iter().map(Kind::name).collect();
-    Kind::from_name(text).ok_or_else(|| format!("there are {}", names.join(", ")))
+    Kind::from_name(text.trim()).ok_or_else(|| format!("there are {}", names.join(", ")))
 }
 
 /// A fresh secret.
@@ -165,7 +165,11 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
         }
         Webhook::Off { endpoint } => {
             let done = webhooks::switch_off(cx, EndpointId(endpoint)).await;
-            done.with_context(|| format!("there is no endpoint {endpoint} that is on"))?;
+            done.with_context(|| {
+                format!(
+                    "there is no endpoint {endpoint} that is on: see 'heliograph webhook list --account EMAIL'"
+                )
+            })?;
             output::talk(&format!("endpoint {endpoint} is off"));
         }
         Webhook::Remove { endpoint } => {
@@ -221,7 +225,8 @@ async fn test(desk: &Desk, number: i32, event: Kind) -> anyhow::Result<ExitCode>
             } else {
                 let words =
                     detail.map_or_else(|| format!("it answered {}", first.outcome), str::to_owned);
-                let said = body.map_or(String::new(), |b| format!("\n{b}"));
+                // What an endpoint says must not speak to the terminal.
+                let said = body.map_or(String::new(), |b| format!("\n{}", Value::from(b)));
                 format!("{words}, after {} ms{said}", first.duration)
             });
             return Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -260,6 +265,9 @@ async fn attempts(desk: &Desk, number: i32, limit: i64) -> anyhow::Result<()> {
 async fn replay(desk: &Desk, what: Replay) -> anyhow::Result<()> {
     let (cx, id) = (&desk.context, EndpointId(what.endpoint));
     let (from, to) = (what.from.unwrap_or(Timestamp(0)), what.to.unwrap_or(cx.db.now()));
+    if from >= to && what.to.is_none() {
+        bail!("--from {from} lies in the future: nothing has happened since");
+    }
     if from >= to {
         bail!("--from must be before --to: nothing happened between {from} and {to}");
     }

@@ -139,8 +139,25 @@ pub(crate) struct Optouts {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Webhooks {
     pub(crate) timeout_seconds: u64,
+    #[serde(deserialize_with = "ranges")]
     pub(crate) allow_private: Vec<IpNet>,
     pub(crate) retention_days: u64,
+}
+
+fn ranges<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
+    let read = |text: String| {
+        let example = "write a range like 10.1.0.0/16, or 10.1.2.3/32 for one address";
+        let range: IpNet = text.parse().map_err(|_| format!("'{text}' is no range: {example}"))?;
+        let whole = range.trunc();
+        if whole != range {
+            return Err(format!(
+                "'{text}' begins within a range: write {whole} if all of it is meant"
+            ));
+        }
+        Ok(range)
+    };
+    let all = Vec::<String>::deserialize(d)?.into_iter().map(read);
+    all.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
 }
 
 impl Default for Webhooks {

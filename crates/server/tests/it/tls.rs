@@ -151,6 +151,6 @@ fn a_stranger_is_not_told(engine: Engine) {
     let output = server.tool(&["webhook", "test", &id]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains("TLS: invalid peer certificate"), "{said}");
+    assert!(said.contains("TLS: the certificate was not issued by"), "{said}");
     assert_eq!(endpoint.seen(|s| s.ids.len()), 0);
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 each_engine!(webhooks: each_end_is_told_once_and_signed an_endpoint_hears_what_it_chose
     a_secret_is_rotated a_failure_is_tried_again_with_the_same_id answers_that_are_none
     gone_and_back_again many_at_once_and_some_fail wait_when_asked_to gone_for_good off_and_on_again what_was_told_is_told_again
-    the_test_button a_crash_between_attempt_and_record places_that_nobody_may_reach);
+    the_test_button a_number_is_not_given_twice a_crash_between_attempt_and_record places_that_nobody_may_reach);
 
 const DEMO: &str = "demo@localhost";
 
@@ -344,6 +344,27 @@ fn the_test_button(engine: Engine) {
     assert!(server.told(&["webhook", "test", &id]).contains("it answered 200"));
     assert_eq!(sink.received().len(), 4);
     assert_eq!(list(&server)[0]["waiting"], 0);
+}
+
+/// What was for one endpoint never goes to the address of another.
+fn a_number_is_not_given_twice(engine: Engine) {
+    let (server, sink) = (server(engine), Sink::start());
+    let (first, _) = add(&server, &sink.url("/first"), &[]);
+    let key = server.key();
+    server.accepted(&key, &hello("+447700900123"));
+    sink.has(1);
+    server.told(&["webhook", "remove", &first]);
+    let (second, secret) = add(&server, &sink.url("/second"), &[]);
+    assert_ne!(first, second);
+    let id = server.accepted(&key, &hello("+447700900124"));
+    let told = sink.has(2).pop().unwrap();
+    assert_eq!((&*told.path, &told.json()["data"]["id"]), ("/second", &json!(id)));
+    assert!(told.is_signed_by(&secret));
+    // Nor is its history that of another.
+    server.told(&["webhook", "remove", &second]);
+    let (third, _) = add(&server, &sink.url("/third"), &[]);
+    let again = server.told(&["--json", "webhook", "replay", &third, "--failed"]);
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), json!({ "events": 2 }));
 }
 
 fn a_crash_between_attempt_and_record(engine: Engine) {

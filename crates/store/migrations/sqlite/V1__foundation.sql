@@ -1,8 +1,9 @@
 -- The tables of the message road. Times are milliseconds since 1970 in UTC, money is millionths of the
 -- account's currency, ids are 16-byte UUIDv7, numbers are E.164 digits as an integer.
 
+-- AUTOINCREMENT, here and wherever rows may go: what is left of one must never be taken for its successor's.
 CREATE TABLE accounts (
-  id         INTEGER PRIMARY KEY,
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
   name       TEXT    NOT NULL,
   currency   TEXT    NOT NULL,
   available  INTEGER NOT NULL DEFAULT 0 CHECK (available >= 0),

@@ -3,7 +3,7 @@
 -- `kinds` are bits. `failing_since` is set by the first failure and cleared by the next success; an endpoint that
 -- is off keeps its row, and with it the reason.
 CREATE TABLE endpoints (
-  id               INTEGER PRIMARY KEY,
+  id               INTEGER PRIMARY KEY AUTOINCREMENT,
   account          INTEGER NOT NULL REFERENCES accounts (id),
   mode             INTEGER NOT NULL,
   url              TEXT NOT NULL,
