@@ -300,7 +300,7 @@ class Rig:
         """A live account with money, and a carrier that is our SMSC."""
         if engine == "postgres":
             self.cluster = True
-            url = self.postgres_script("start", str(self.folder / "cluster"), "--fsync")
+            url = self.database_url = self.postgres_script("start", str(self.folder / "cluster"), "--fsync")
             pid_file = self.folder / "cluster" / "data" / "postmaster.pid"
             self.postmaster = int(pid_file.read_text().split()[0])
             database = f'[database]\nurl = "{url}"\n'
@@ -367,15 +367,16 @@ class Rig:
         rows, batches = (now - then for now, then in zip(self.metric(*counters), before))
         figures["rows_per_commit"] = round(rows / max(batches, 1), 1)
 
-    def prove(self, messages):
-        """Every message was paid for once, none is waiting, every invariant holds."""
+    def prove(self, messages, stored=0):
+        """Every message was paid for once, none is waiting, every invariant holds. `stored` is what those cost that
+        were there before, in millionths."""
         [account] = [
             a
             for a in map(json.loads, self.product("--json", "account", "list").splitlines())
             if a["name"] == EMAIL
         ]
         have = round(float(account["available"]) + float(account["reserved"]), 4)
-        if float(account["reserved"]) or have != round(CREDIT - messages * PRICE, 4):
+        if float(account["reserved"]) or have != round(CREDIT - messages * PRICE - stored / 1e6, 4):
             raise RuntimeError(f"{messages} messages at {PRICE} leave {account}")
         self.product("check")
 

@@ -29,6 +29,7 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("database", "url", Kind::Text),
     ("database", "connections", Kind::Number),
     ("accounts", "currency", Kind::Text),
+    ("limits", "requests_per_second", Kind::Number),
     ("rates", "default", Kind::Text),
     ("rates", "file", Kind::Text),
     ("optouts", "stop_reply", Kind::Text),

@@ -9,6 +9,7 @@ mod log;
 mod output;
 mod rates;
 mod serve;
+mod share;
 mod simulator;
 mod system;
 mod telemetry;

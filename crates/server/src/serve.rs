@@ -3,7 +3,7 @@
 use crate::commands::{Role, ServeArgs};
 use crate::config::Config;
 use crate::system::{RandomIds, SystemClock, SystemResolver};
-use crate::{carriers, config, folder, greeting, telemetry};
+use crate::{carriers, config, folder, greeting, share, telemetry};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
 use heliograph_engine::Engine;
@@ -15,7 +15,7 @@ use heliograph_service::events::Couriers;
 use heliograph_service::transaction::Road;
 use heliograph_service::{nodes, writer};
 use heliograph_store::{Db, Options};
-use heliograph_web::App;
+use heliograph_web::{App, RateLimit};
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -86,11 +86,17 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
         let (context, writer) = (context.clone(), to_writer.clone());
         let draining = running.draining.subscribe();
         let metrics = Arc::new(move || metrics.render());
-        let app = App { context, writer, keyring: Keyring::default(), draining, metrics };
+        let limit = config.limits.requests_per_second;
+        let (share, shares) = watch::channel(limit);
+        running.background.spawn(share::keep(context.clone(), limit, share));
+        let (keyring, rate_limit) = (Keyring::default(), RateLimit::new(shares));
+        let app = App { context, writer, keyring, rate_limit, draining, metrics };
         running.web.spawn(heliograph_web::serve(listener, app));
     }
-    drop((to_writer, context));
-    running.until_stopped().await
+    drop(to_writer);
+    let ended = running.until_stopped().await;
+    share::leave(&context, config.limits.requests_per_second).await;
+    ended
 }
 
 /// Gives the configured numbers to their accounts.

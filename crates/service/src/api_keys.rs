@@ -34,6 +34,13 @@ impl Keyring {
         }
     }
 
+    /// The key's id, if it was met before.
+    pub fn known(&self, key: &str) -> Option<ApiKeyId> {
+        let (key, _) = secret::ApiKey::parse(key)?;
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(&key.hash()).map(|caller| caller.key)
+    }
+
     /// Who calls with this key, as the database has it now.
     ///
     /// # Errors

@@ -5,9 +5,11 @@ use crate::error;
 use crate::replies;
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
+use heliograph_domain::time::Timestamp;
 use heliograph_store::{
     Db, Result, accounts, carriers, deliveries, inbound_messages, nodes, numbers, queue,
 };
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Takes up work under this identity: frees the leases of the node's former self.
@@ -43,6 +45,32 @@ pub async fn carriers(db: &Db, names: &[String]) -> Result<(Vec<CarrierId>, Carr
     let simulated = carriers::number(&mut tx, carrier::SIMULATED).await?;
     tx.commit().await?;
     Ok((numbers, simulated))
+}
+
+/// How long after it last said so a node counts as one that takes requests.
+const ASKED: Duration = Duration::from_secs(15);
+
+/// Says that this node takes requests; how many nodes do, this one included.
+///
+/// # Errors
+/// As any write.
+pub async fn take_requests(cx: &Context) -> Result<u32> {
+    let now = cx.db.now();
+    let mut tx = cx.db.write().await?;
+    let since = Timestamp(now.millis() - i64::try_from(ASKED.as_millis()).unwrap_or(i64::MAX));
+    let all = nodes::asked(&mut tx, cx.node, (now, since)).await?;
+    tx.commit().await?;
+    Ok(u32::try_from(all).unwrap_or(u32::MAX).max(1))
+}
+
+/// Says that this node takes no requests any more: the others share what it had.
+///
+/// # Errors
+/// As any write.
+pub async fn leave(cx: &Context) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    nodes::asked(&mut tx, cx.node, (Timestamp(0), Timestamp(0))).await?;
+    tx.commit().await
 }
 
 /// By how many milliseconds the database's clock is ahead of this node's, measured now. An error

@@ -17,3 +17,19 @@ pub async fn number(tx: &mut Conn, identity: Uuid, at: Timestamp) -> Result<Node
         tx.query_one(sql, &[identity.into(), at.into()], |r| Ok(NodeId(r.small(0)?))).await?;
     found.ok_or_else(|| Error::corrupt("a node just named is gone"))
 }
+
+/// Notes that a node takes requests at `at`; how many nodes have taken some after `since`.
+///
+/// # Errors
+/// As any write.
+pub async fn asked(
+    tx: &mut Conn,
+    node: NodeId,
+    (at, since): (Timestamp, Timestamp),
+) -> Result<i64> {
+    let sql = "UPDATE nodes SET asked_at = $2 WHERE id = $1";
+    tx.execute(sql, &[node.0.into(), at.into()]).await?;
+    let sql = "SELECT count(*) FROM nodes WHERE asked_at > $1";
+    let found = tx.query_one(sql, &[since.into()], |r| r.int(0)).await?;
+    Ok(found.unwrap_or(0))
+}

@@ -1,5 +1,6 @@
 //! What every handler may use.
 
+use crate::rate_limit::RateLimit;
 use axum::http::HeaderName;
 use heliograph_service::api_keys::Keyring;
 use heliograph_service::context::Context;
@@ -17,6 +18,8 @@ pub struct App {
     pub writer: Writer,
     /// Recognises API keys.
     pub keyring: Keyring,
+    /// How many requests a key may make.
+    pub rate_limit: RateLimit,
     /// True once the node shuts down: no new request is taken.
     pub draining: watch::Receiver<bool>,
     /// Renders the metrics page, in Prometheus' text form.

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::error::Problem;
 use axum::http::{HeaderMap, header};
+use heliograph_domain::id::ApiKeyId;
 use heliograph_service::caller::Caller;
 use std::sync::Arc;
 
@@ -15,6 +16,11 @@ pub(crate) async fn reader(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>
 /// The caller of a request that is checked again inside the transaction which it causes.
 pub(crate) async fn writer(app: &App, headers: &HeaderMap) -> Result<Arc<Caller>, Problem> {
     Ok(app.keyring.recall(&app.context, bearer(headers)?).await?)
+}
+
+/// The key of a request that this node has met before; whether it still holds is looked at later.
+pub(crate) fn known(app: &App, headers: &HeaderMap) -> Option<ApiKeyId> {
+    app.keyring.known(bearer(headers).ok()?)
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {

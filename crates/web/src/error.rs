@@ -66,6 +66,11 @@ impl Problem {
         Self::new(Code::Overloaded, detail)
     }
 
+    pub(crate) fn rate_limited() -> Self {
+        let detail = "This key has made too many requests. This one did nothing: repeat it after the time in Retry-After.";
+        Self::new(Code::RateLimited, detail)
+    }
+
     pub(crate) fn too_slow() -> Self {
         Self::new(Code::RequestTimeout, "Nothing was accepted. Send the whole body at once.")
     }

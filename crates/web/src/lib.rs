@@ -10,9 +10,11 @@ mod import;
 mod listen;
 mod once;
 mod query;
+mod rate_limit;
 mod requests;
 mod router;
 mod view;
 
 pub use app::App;
 pub use listen::serve;
+pub use rate_limit::RateLimit;

@@ -2,6 +2,7 @@
 
 use crate::api;
 use crate::app::{App, REQUEST_ID};
+use crate::auth;
 use crate::error::Problem;
 use axum::Router;
 use axum::body::Body;
@@ -26,8 +27,12 @@ pub(crate) async fn answer(
     let (method, uri) = (head.method.clone(), head.uri.clone());
     let watched = ["/healthz", "/readyz", "/metrics"].contains(&uri.path());
     let body = Body::new(body);
+    let taken = app.rate_limit.is_on().then(|| auth::known(&app, &head.headers)).flatten();
+    let taken = taken.and_then(|key| app.rate_limit.take(key));
     let response = if *app.draining.borrow() && !watched {
         Problem::overloaded().into_response()
+    } else if taken.is_some_and(|taken| taken.wait.is_some()) {
+        Problem::rate_limited().into_response()
     } else if method == Method::POST && uri.path() == api::messages::SEND_SMS {
         // The one busy door needs no search: the router costs as much as reading the request. (What is rare is
         // boxed, here and below it: an answer in the making is moved and kept for each connection.)
@@ -42,6 +47,9 @@ pub(crate) async fn answer(
         let micros = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let (method, path) = (method.as_str(), logged(uri.path()));
         tracing::info!(request = text, method, path, status, micros, "request");
+    }
+    if let Some(taken) = taken {
+        taken.tell(response.headers_mut());
     }
     response.headers_mut().insert(REQUEST_ID, id);
     Ok(response)

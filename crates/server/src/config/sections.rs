@@ -15,6 +15,7 @@ pub(crate) struct Config {
     pub(crate) server: Server,
     pub(crate) database: Database,
     pub(crate) accounts: Accounts,
+    pub(crate) limits: Limits,
     pub(crate) carriers: Vec<CarrierConfig>,
     pub(crate) routes: Vec<RouteConfig>,
     pub(crate) numbers: Vec<NumberConfig>,
@@ -62,6 +63,12 @@ impl Default for Accounts {
     fn default() -> Self {
         Self { currency: "EUR".to_owned() }
     }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Limits {
+    pub(crate) requests_per_second: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]

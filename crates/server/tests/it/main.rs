@@ -41,6 +41,8 @@ mod postgres;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
+mod rate_limits;
+#[cfg(test)]
 mod replies;
 #[cfg(test)]
 mod routes;
