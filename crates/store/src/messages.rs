@@ -228,8 +228,13 @@ pub async fn last_between(
     recipient: Recipient,
     originator: &str,
 ) -> Result<Option<MessageId>> {
-    let sql = "SELECT id FROM messages WHERE recipient = $1 AND account = $2 AND mode = $3 AND originator = $4
-        ORDER BY id DESC LIMIT 1";
+    // SQLite would rather read all of an account's messages, since those are in order too.
+    let sql = conn.pick(
+        "SELECT id FROM messages INDEXED BY messages_recipient
+            WHERE recipient = $1 AND account = $2 AND mode = $3 AND originator = $4 ORDER BY id DESC LIMIT 1",
+        "SELECT id FROM messages
+            WHERE recipient = $1 AND account = $2 AND mode = $3 AND originator = $4 ORDER BY id DESC LIMIT 1",
+    );
     let params = [recipient.into(), account.0.into(), mode.code().into(), originator.into()];
     conn.query_one(sql, &params, |r| Ok(MessageId(r.uuid(0)?))).await
 }

@@ -46,14 +46,14 @@ const SLACK: Duration = Duration::from_secs(5);
 /// What an index finds, read from the newest on, at most 10,000 of them; of these what was asked for. (No order outside:
 /// it stays that of the rows inside, and SQLite would sort what it could hand on at once.)
 macro_rules! page {
-    ($from:literal) => {
+    ($($from:literal),+) => {
         concat!(
             "SELECT id, account, mode, api_key, campaign, recipient, country, originator, text, reference, encoding,
                parts, part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at, status, parts,
                parts_accepted, parts_delivered, part_price, reserved, captured, failure, carrier_code, sent_at,
                done_at, flags
              FROM (SELECT * FROM messages ",
-            $from,
+            $($from,)+
             " AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT 10000) AS newest
              WHERE mode = $4 AND (status = $5 OR $5 IS NULL) AND (recipient = $6 OR $6 IS NULL)
                AND (reference = $7 OR $7 IS NULL) AND (campaign = $8 OR $8 IS NULL)
@@ -65,11 +65,28 @@ macro_rules! page {
 
 /// The last row that such a page reads.
 macro_rules! end {
-    ($from:literal) => {
+    ($($from:literal),+) => {
         concat!(
             "SELECT id FROM messages ",
-            $from,
+            $($from,)+
             " AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT 1 OFFSET 9999"
+        )
+    };
+}
+
+/// Both, by the rows that an index has for a condition; `$12` or `$4` follows it where it is on a value. SQLite is told
+/// which index: it would rather read the whole table from the newest message on, where everything is at hand and in order.
+macro_rules! by {
+    ($conn:expr, $index:literal, $condition:literal $(, $twelve:literal, $four:literal)?) => {
+        (
+            $conn.pick(
+                page!("INDEXED BY ", $index, " WHERE account = $1 AND ", $condition $(, $twelve)?),
+                page!("WHERE account = $1 AND ", $condition $(, $twelve)?),
+            ),
+            $conn.pick(
+                end!("INDEXED BY ", $index, " WHERE account = $1 AND ", $condition $(, $four)?),
+                end!("WHERE account = $1 AND ", $condition $(, $four)?),
+            ),
         )
     };
 }
@@ -81,34 +98,23 @@ struct Way<'a> {
     value: Option<Value<'a>>,
 }
 
-/// The narrowest index: a person's messages are fewer than a campaign's, and a reference's fewer still.
+/// The narrowest index: a reference has fewer messages than a person, and a person fewer than a campaign.
 fn way<'a>(conn: &Conn, filter: &'a Filter) -> Way<'a> {
-    if let Some(reference) = &filter.reference {
-        let page = page!("WHERE account = $1 AND reference = $12");
-        let end = end!("WHERE account = $1 AND reference = $4");
-        Way { page, end, value: Some(reference.as_str().into()) }
+    let ((page, end), value) = if let Some(reference) = &filter.reference {
+        (
+            by!(conn, "messages_reference", "reference = ", "$12", "$4"),
+            Some(reference.as_str().into()),
+        )
     } else if let Some(recipient) = filter.recipient {
-        let page = page!("WHERE recipient = $12 AND account = $1");
-        let end = end!("WHERE recipient = $4 AND account = $1");
-        Way { page, end, value: Some(recipient.into()) }
+        (by!(conn, "messages_recipient", "recipient = ", "$12", "$4"), Some(recipient.into()))
     } else if let Some(campaign) = filter.campaign {
-        let page = page!("WHERE account = $1 AND campaign = $12");
-        let end = end!("WHERE account = $1 AND campaign = $4");
-        Way { page, end, value: Some(campaign.into()) }
+        (by!(conn, "messages_campaign", "campaign = ", "$12", "$4"), Some(campaign.into()))
     } else if filter.status == Some(Status::Failed) {
-        // SQLite would rather read the whole table, in which everything is at hand.
-        let page = conn.pick(
-            page!("INDEXED BY messages_failed WHERE account = $1 AND failure IS NOT NULL"),
-            page!("WHERE account = $1 AND failure IS NOT NULL"),
-        );
-        let end = conn.pick(
-            end!("INDEXED BY messages_failed WHERE account = $1 AND failure IS NOT NULL"),
-            end!("WHERE account = $1 AND failure IS NOT NULL"),
-        );
-        Way { page, end, value: None }
+        (by!(conn, "messages_failed", "failure IS NOT NULL"), None)
     } else {
-        Way { page: page!("WHERE account = $1"), end: end!("WHERE account = $1"), value: None }
-    }
+        ((page!("WHERE account = $1"), end!("WHERE account = $1")), None)
+    };
+    Way { page, end, value }
 }
 
 /// An account's messages below `before` that were asked for, the newest first, at most `limit` of them. A page may
