@@ -24,11 +24,14 @@ enum Kind {
 /// Every key of a section that stands once.
 const KEYS: &[(&str, &str, Kind)] = &[
     ("server", "listen", Kind::Text),
+    ("server", "tls_cert", Kind::Text),
+    ("server", "tls_key", Kind::Text),
     ("server", "behind_proxy", Kind::Flag),
     ("server", "data_dir", Kind::Text),
     ("database", "url", Kind::Text),
     ("database", "connections", Kind::Number),
     ("accounts", "currency", Kind::Text),
+    ("limits", "max_in_flight", Kind::Number),
     ("rates", "default", Kind::Text),
     ("rates", "file", Kind::Text),
     ("optouts", "stop_reply", Kind::Text),
@@ -192,6 +195,7 @@ mod tests {
             ),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
             ("[[routes]]\nprefix = '+44'\ncarriers = ['a']", [("A", "b")], "must be digits"),
+            ("[limits]\nmax_in_flight = 0", [("A", "b")], "from 1 to 1000000"),
         ] {
             let error = read(text, &vars).unwrap_err();
             assert!(error.contains(hint), "{text}: {error}");

@@ -9,6 +9,7 @@ mod log;
 mod output;
 mod rates;
 mod serve;
+mod shutdown;
 mod simulator;
 mod system;
 mod telemetry;
