@@ -154,3 +154,6 @@ impl ResolvesServerCert for Shown {
         Some(self.0.read().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
+
+#[cfg(test)]
+mod tests;

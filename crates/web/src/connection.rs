@@ -186,3 +186,6 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Spawner {
         streams.spawn(stream);
     }
 }
+
+#[cfg(test)]
+mod tests;

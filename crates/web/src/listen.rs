@@ -106,3 +106,81 @@ where
         self.crowd.place(from, self.server.limits.from_one_address).map(Some).ok_or(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::GateKeeper;
+    use futures_util::future::BoxFuture;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+
+    async fn answer(_: Request<Incoming>) -> Result<Response, Infallible> {
+        Ok(Response::default())
+    }
+
+    fn door(
+        keeper: &GateKeeper,
+        limits: Limits,
+        behind_proxy: bool,
+    ) -> Door<fn(Request<Incoming>) -> BoxFuture<'static, Result<Response, Infallible>>> {
+        let handler: fn(_) -> _ = |request| answer(request).boxed();
+        let server = Server { handler, gate: keeper.gate(), limits };
+        let (crowd, connections) = (Crowd::default(), JoinSet::new());
+        Door { server, tls: None, behind_proxy, crowd, connections }
+    }
+
+    async fn is_answered(client: &mut TcpStream) -> bool {
+        let mut first = [0; 15];
+        let read = client.read_exact(&mut first);
+        let read = tokio::time::timeout(Duration::from_millis(100), read).await;
+        read.is_ok_and(|read| read.is_ok() && first == *b"HTTP/1.1 200 OK")
+    }
+
+    #[tokio::test]
+    async fn who_comes_when_all_places_are_taken_waits_for_one() {
+        let keeper = GateKeeper::new(10);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let farewell = Duration::from_millis(100);
+        let limits = Limits { connections: 2, farewell, ..Limits::default() };
+        let mut standing = JoinSet::new();
+        standing.spawn(door(&keeper, limits, false).stand(listener, keeper.gate()));
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(REQUEST).await.unwrap();
+            clients.push(client);
+        }
+        let mut third = clients.pop().unwrap();
+        for client in &mut clients {
+            while !is_answered(client).await {}
+        }
+        assert!(!is_answered(&mut third).await);
+        clients.pop();
+        while !is_answered(&mut third).await {}
+        // Whoever is in the queue when the door closes is taken in, too.
+        let mut fourth = TcpStream::connect(address).await.unwrap();
+        fourth.write_all(REQUEST).await.unwrap();
+        keeper.close();
+        while !is_answered(&mut fourth).await {}
+        while standing.join_next().await.is_some() {}
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn one_address_has_its_share_but_this_machine_and_a_proxy_all() {
+        let (keeper, limits) =
+            (GateKeeper::new(10), Limits { from_one_address: 1, ..Limits::default() });
+        let (stranger, own) = ("192.0.2.1".parse().unwrap(), "::ffff:127.0.0.1".parse().unwrap());
+        for (behind_proxy, from, second) in
+            [(false, stranger, false), (false, own, true), (true, stranger, true)]
+        {
+            let door = door(&keeper, limits, behind_proxy);
+            let _first = door.place(from).unwrap();
+            assert_eq!(door.place(from).is_ok(), second, "{from}");
+        }
+    }
+}
