@@ -93,9 +93,6 @@ impl Rules for Road {
         let Answers { closed, claimed, collected, confirmations, told, since, .. } = answers;
         let made = closed.verdicts.iter().filter(|v| **v == Accepted::Done).count();
         metrics::counter!("heliograph_accepted_total").increment(made as u64);
-        for (accept, verdict) in batch.accepts.into_iter().zip(closed.verdicts) {
-            let _ = accept.reply.send(Ok(verdict));
-        }
         for ((_, reply), confirmations) in batch.progress.into_iter().zip(confirmations) {
             let _ = reply.send(Ok(confirmations));
         }
@@ -127,6 +124,10 @@ impl Rules for Road {
         self.hand_over(closed.handed);
         for carrier in closed.left {
             self.desks.left(carrier);
+        }
+        // After what came of it was handed over: a node that goes stops its workers once all are answered.
+        for (accept, verdict) in batch.accepts.into_iter().zip(closed.verdicts) {
+            let _ = accept.reply.send(Ok(verdict));
         }
     }
 

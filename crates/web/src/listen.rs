@@ -111,23 +111,23 @@ where
 mod tests {
     use super::*;
     use crate::gate::GateKeeper;
-    use futures_util::future::BoxFuture;
     use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 
-    async fn answer(_: Request<Incoming>) -> Result<Response, Infallible> {
-        Ok(Response::default())
+    type Answer = std::future::Ready<Result<Response, Infallible>>;
+
+    fn answer(_: Request<Incoming>) -> Answer {
+        std::future::ready(Ok(Response::default()))
     }
 
     fn door(
         keeper: &GateKeeper,
         limits: Limits,
         behind_proxy: bool,
-    ) -> Door<fn(Request<Incoming>) -> BoxFuture<'static, Result<Response, Infallible>>> {
-        let handler: fn(_) -> _ = |request| answer(request).boxed();
-        let server = Server { handler, gate: keeper.gate(), limits };
+    ) -> Door<fn(Request<Incoming>) -> Answer> {
+        let server = Server { handler: answer as fn(_) -> _, gate: keeper.gate(), limits };
         let (crowd, connections) = (Crowd::default(), JoinSet::new());
         Door { server, tls: None, behind_proxy, crowd, connections }
     }
