@@ -3,7 +3,7 @@
 use crate::commands::{Role, ServeArgs};
 use crate::config::Config;
 use crate::shutdown::Running;
-use crate::system::{RandomIds, SystemClock, SystemResolver};
+use crate::system::{RandomIds, SystemClock, SystemResolver, open_files};
 use crate::{carriers, config, folder, greeting, telemetry};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
@@ -58,7 +58,7 @@ fn refuse_open_door(config: &Config) -> anyhow::Result<()> {
 
 async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let (hangup, nudge) = (unix::signal(SignalKind::hangup())?, Arc::new(Notify::new()));
-    let certificate = certificate(&config)?;
+    let (certificate, files) = (certificate(&config)?, open_files());
     let data = folder::create(&config)?;
     let _lock = folder::lock(data)?;
     let metrics = telemetry::metrics()?;
@@ -93,7 +93,7 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
             running.background.spawn(renewal.run(nudge));
             tls
         });
-        running.web.spawn(heliograph_web::serve(listener, app, tls));
+        running.web.spawn(heliograph_web::serve(listener, app, tls, files));
     }
     drop((to_writer, context));
     running.until_stopped().await
@@ -130,8 +130,7 @@ async fn hangups(mut hangup: Signal, nudge: Arc<Notify>) {
 
 async fn listen(context: &Context, config: &Config) -> anyhow::Result<TcpListener> {
     let wanted = config.server.listen;
-    let listener = TcpListener::bind(wanted)
-        .await
+    let listener = heliograph_web::listen(wanted)
         .with_context(|| format!("server.listen {wanted} can't be listened on"))?;
     let address = listener.local_addr()?;
     let scheme = if config.server.tls()?.is_some() { "https" } else { "http" };

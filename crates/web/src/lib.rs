@@ -23,4 +23,4 @@ mod view;
 pub use app::App;
 pub use certificate::{Renewal, Tls, Unusable, read as read_certificate};
 pub use gate::{Gate, GateKeeper};
-pub use listen::serve;
+pub use listen::{listen, serve};

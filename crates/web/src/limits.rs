@@ -21,13 +21,22 @@ pub(crate) const RESETS: usize = 32;
 /// An HTTP/2 client that says nothing for so long is asked whether it is there, and has as long to answer.
 /// (An HTTP/1 client can't be asked; it is given `Limits::patience`.)
 pub(crate) const PING: Duration = Duration::from_secs(20);
+/// Connections that the operating system may keep for us until we take them up: a client that begins with a
+/// thousand at once must not wait for a second.
+pub(crate) const BACKLOG: u32 = 4_096;
+/// Open files that are not for connections to us: webhooks have 512, the rest is for the database, its pool,
+/// carriers and logs.
+const OTHER_FILES: usize = 768;
 /// A pause after the operating system could not give a connection (no more files, most likely).
 pub(crate) const BREATH: Duration = Duration::from_millis(100);
+
+/// So many addresses are needed to have all connections.
+const SHARES: usize = 4;
 
 /// The limits that tests make smaller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections at once; more wait until one ends. Each costs up to some hundred kilobytes.
+    /// Connections at once; more wait until one ends. Each costs an open file and up to some hundred kilobytes.
     pub(crate) connections: usize,
     /// Connections at once from one address, so that nobody has all of them; more are closed at once. A busy
     /// client may have a thousand, and several of them may share an address.
@@ -46,10 +55,35 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
-            from_one_address: 2_500,
+            from_one_address: 10_000 / SHARES,
             handshake: Duration::from_secs(10),
             patience: Duration::from_secs(60),
             farewell: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Limits {
+    /// For a process that may have so many open files.
+    pub(crate) fn within(files: usize) -> Self {
+        let limits = Self::default();
+        // With few files, half of them.
+        let connections = files.saturating_sub(OTHER_FILES).max(files / 2).min(limits.connections);
+        Self { connections, from_one_address: connections.div_ceil(SHARES), ..limits }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_files_for_the_rest() {
+        for (files, connections, share) in
+            [(256, 128, 32), (1_024, 512, 128), (4_096, 3_328, 832), (1 << 20, 10_000, 2_500)]
+        {
+            let limits = Limits::within(files);
+            assert_eq!((limits.connections, limits.from_one_address), (connections, share));
         }
     }
 }

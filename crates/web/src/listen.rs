@@ -17,12 +17,21 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-/// Answers requests, over TLS if it is given, until the keeper of `app.gate` closes it.
-pub async fn serve(listener: TcpListener, app: App, tls: Option<Tls>) {
-    let (gate, limits, behind_proxy) = (app.gate.clone(), Limits::default(), app.behind_proxy);
+/// Listens at this address, also right after another process did.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(limits::BACKLOG)
+}
+
+/// Answers requests, over TLS if it is given, until the keeper of `app.gate` closes it. The process may have
+/// `files` open.
+pub async fn serve(listener: TcpListener, app: App, tls: Option<Tls>, files: usize) {
+    let (gate, limits, behind_proxy) = (app.gate.clone(), Limits::within(files), app.behind_proxy);
     let app = Arc::new(app);
     let (router, secure) = (router(app.clone()), tls.is_some());
     let handler = move |request| requests::answer(app.clone(), router.clone(), secure, request);

@@ -94,12 +94,17 @@ fn a_flood_of_requests_taken_back_harms_nobody() {
     server.check();
 }
 
-/// Hundreds that connect and say nothing, or only begin a head, take nothing away from the others.
+/// Silent connections up to the limit of open files, every second with half a head: whoever is connected is
+/// served as before, and others as soon as there is room.
 #[test]
-fn silent_connections_harm_nobody() {
-    let server = Server::start(Engine::Sqlite);
-    let key = server.key();
-    let silent: Vec<_> = (0..300)
+fn silent_connections_leave_files_for_the_work() {
+    let mut server = Server::new(Engine::Sqlite, "");
+    server.launch_after("ulimit -n 256");
+    server.await_ready();
+    let request = Request::send_sms(&server.key(), hello("+447700900123").to_string());
+    let mut first = Connection::open(server.address()).unwrap();
+    assert_eq!(first.ask(&request).unwrap().status, 201);
+    let silent: Vec<_> = (0..400)
         .map(|n| {
             let mut connection = Connection::open(server.address()).unwrap();
             if n % 2 == 0 {
@@ -108,6 +113,12 @@ fn silent_connections_harm_nobody() {
             connection
         })
         .collect();
-    server.accepted(&key, &hello("+447700900123"));
+    for _ in 0..20 {
+        assert_eq!(first.ask(&request).unwrap().status, 201);
+    }
+    let mut last = Connection::open(server.address()).unwrap();
     drop(silent);
+    assert_eq!(last.ask(&request).unwrap().status, 201);
+    assert!(!server.log().contains("could not be taken up"));
+    server.check();
 }
