@@ -54,6 +54,12 @@ fn no_request_is_cut_over_http1(engine: Engine) {
     server.check();
 }
 
+/// The client was told to go before the request had left; it may send it to another node. (That the server has
+/// not begun it all the same is seen from what is stored.)
+fn never_begun(error: &hyper::Error) -> bool {
+    error.is_canceled() || format!("{error:?}").contains(r#"GoAway(b"", NO_ERROR, Remote)"#)
+}
+
 fn no_request_is_cut_over_http2(engine: Engine) {
     let pair = Pair::new();
     let mut server = Server::new(engine, CONFIG);
@@ -75,9 +81,8 @@ fn no_request_is_cut_over_http2(engine: Engine) {
                         assert_eq!(answer.status(), 503);
                         0
                     }
-                    // It had not left when the client was told to go.
                     Err(error) => {
-                        assert!(error.is_canceled(), "a request was cut: {error:?}");
+                        assert!(never_begun(&error), "a request was cut: {error:?}");
                         0
                     }
                 };
