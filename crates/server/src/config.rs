@@ -24,12 +24,15 @@ enum Kind {
 /// Every key of a section that stands once.
 const KEYS: &[(&str, &str, Kind)] = &[
     ("server", "listen", Kind::Text),
+    ("server", "tls_cert", Kind::Text),
+    ("server", "tls_key", Kind::Text),
     ("server", "behind_proxy", Kind::Flag),
     ("server", "data_dir", Kind::Text),
     ("database", "url", Kind::Text),
     ("database", "connections", Kind::Number),
     ("accounts", "currency", Kind::Text),
     ("limits", "requests_per_second", Kind::Number),
+    ("limits", "max_in_flight", Kind::Number),
     ("rates", "default", Kind::Text),
     ("rates", "file", Kind::Text),
     ("optouts", "stop_reply", Kind::Text),
@@ -199,6 +202,7 @@ mod tests {
             ("[webhooks]\nallow_private = ['10.1.2.3/8']", [("A", "b")], "write 10.0.0.0/8"),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
             ("[[routes]]\nprefix = '+44'\ncarriers = ['a']", [("A", "b")], "must be digits"),
+            ("[limits]\nmax_in_flight = 0", [("A", "b")], "from 1 to 1000000"),
         ] {
             let error = read(text, &vars).unwrap_err();
             assert!(error.contains(hint), "{text}: {error}");

@@ -5,17 +5,12 @@ use anyhow::Context as _;
 use heliograph_domain::account::{Mode, Scopes};
 use heliograph_service::context::Context;
 use heliograph_service::{accounts, api_keys};
-use std::net::SocketAddr;
 
 /// Whom the demo account belongs to.
 const DEMO: &str = "demo@localhost";
 
 /// On the very first start, when no account exists: makes one and says how to send the first message.
-pub(crate) async fn greet(
-    context: &Context,
-    currency: &str,
-    address: SocketAddr,
-) -> anyhow::Result<()> {
+pub(crate) async fn greet(context: &Context, currency: &str, base: &str) -> anyhow::Result<()> {
     if !accounts::list(context).await?.is_empty() {
         return Ok(());
     }
@@ -24,7 +19,7 @@ pub(crate) async fn greet(
     let random = random()?;
     let what = (Mode::Test, Scopes::ALL);
     let (_, key) = api_keys::create(context, account, what, "first key", &random).await?;
-    let (base, key) = (format!("http://{address}"), key.reveal());
+    let key = key.reveal();
     output::result(&format!(
         r#"
 Welcome to Heliograph. This is shown once.

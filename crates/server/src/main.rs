@@ -10,6 +10,7 @@ mod output;
 mod rates;
 mod serve;
 mod share;
+mod shutdown;
 mod simulator;
 mod system;
 mod telemetry;

@@ -2,7 +2,8 @@
 
 use crate::commands::{Role, ServeArgs};
 use crate::config::Config;
-use crate::system::{RandomIds, SystemClock, SystemResolver};
+use crate::shutdown::Running;
+use crate::system::{RandomIds, SystemClock, SystemResolver, open_files};
 use crate::{carriers, config, folder, greeting, share, telemetry};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
@@ -15,21 +16,16 @@ use heliograph_service::events::Couriers;
 use heliograph_service::transaction::Road;
 use heliograph_service::{nodes, writer};
 use heliograph_store::{Db, Options};
-use heliograph_web::{App, RateLimit};
+use heliograph_web::{App, RateLimit, Renewal, Tls, read_certificate};
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::signal::unix::{self, Signal, SignalKind};
+use tokio::sync::{Notify, watch};
 
-/// How long the node may take to finish what it has begun.
-const DRAIN: Duration = Duration::from_secs(30);
-/// How much of it clients get to finish their requests: one that dawdles must not cost the carriers
-/// the time in which they give their work back.
-const DRAIN_WEB: Duration = Duration::from_secs(10);
 /// How often the gathered metrics are brought into order.
 const UPKEEP: Duration = Duration::from_secs(5);
 
@@ -49,16 +45,20 @@ pub(crate) fn main(
 /// Keys and texts must not travel in the clear.
 fn refuse_open_door(config: &Config) -> anyhow::Result<()> {
     let listen = config.server.listen;
-    if !listen.ip().is_loopback() && !config.server.behind_proxy {
+    let tls = config.server.tls()?.is_some();
+    if !listen.ip().is_loopback() && !config.server.behind_proxy && !tls {
         bail!(
-            "server.listen is {listen}, which others can reach, and there is no TLS: listen on 127.0.0.1, or set \
-             server.behind_proxy = true (--behind-proxy) if a proxy in front of it speaks HTTPS"
+            "server.listen is {listen}, which others can reach, and there is no TLS: set server.tls_cert and \
+             server.tls_key (--tls-cert, --tls-key), or server.behind_proxy = true (--behind-proxy) if a proxy in \
+             front of it speaks HTTPS, or listen on 127.0.0.1"
         );
     }
     Ok(())
 }
 
 async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
+    let (hangup, nudge) = (unix::signal(SignalKind::hangup())?, Arc::new(Notify::new()));
+    let (certificate, files) = (certificate(&config)?, open_files());
     let data = folder::create(&config)?;
     let _lock = folder::lock(data)?;
     let metrics = telemetry::metrics()?;
@@ -73,8 +73,9 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let (to_writer, inbox) = writer::channel();
     let road = Road::new(context.clone(), desks.clone(), couriers.clone());
     let writer = start_writer(context.clone(), inbox, road)?;
-    let mut running = Running::new(writer);
+    let mut running = Running::new(writer, config.limits.max_in_flight);
     running.background.spawn(upkeep(metrics.clone()));
+    running.background.spawn(hangups(hangup, nudge.clone()));
     if roles.contains(&Role::Engine) {
         let carriers = carriers::start(&context, &config, numbers, &mut running.background).await?;
         let (context, writer) = (context.clone(), to_writer.clone());
@@ -84,14 +85,18 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     if roles.contains(&Role::Web) {
         let listener = listen(&context, &config).await?;
         let (context, writer) = (context.clone(), to_writer.clone());
-        let draining = running.draining.subscribe();
+        let (gate, behind_proxy) = (running.keeper.gate(), config.server.behind_proxy);
         let metrics = Arc::new(move || metrics.render());
         let limit = config.limits.requests_per_second;
         let (share, shares) = watch::channel(limit);
         running.background.spawn(share::keep(context.clone(), limit, share));
         let (keyring, rate_limit) = (Keyring::default(), RateLimit::new(shares));
-        let app = App { context, writer, keyring, rate_limit, draining, metrics };
-        running.web.spawn(heliograph_web::serve(listener, app));
+        let app = App { context, writer, keyring, rate_limit, gate, behind_proxy, metrics };
+        let tls = certificate.map(|(tls, renewal)| {
+            running.background.spawn(renewal.run(nudge));
+            tls
+        });
+        running.web.spawn(heliograph_web::serve(listener, app, tls, files));
     }
     drop(to_writer);
     let ended = running.until_stopped().await;
@@ -112,14 +117,31 @@ async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()
     }
 }
 
+/// The certificate to show, if HTTPS is to be spoken.
+fn certificate(config: &Config) -> anyhow::Result<Option<(Tls, Renewal)>> {
+    let Some((cert, key)) = config.server.tls()? else { return Ok(None) };
+    read_certificate(cert, key).context("server.tls_cert, server.tls_key").map(Some)
+}
+
+/// SIGHUP, which would end a process that does not care: looks at the certificate again.
+async fn hangups(mut hangup: Signal, nudge: Arc<Notify>) {
+    while hangup.recv().await.is_some() {
+        tracing::info!(
+            "SIGHUP: certificates are looked at again; the configuration needs a restart"
+        );
+        nudge.notify_one();
+    }
+}
+
 async fn listen(context: &Context, config: &Config) -> anyhow::Result<TcpListener> {
     let wanted = config.server.listen;
-    let listener = TcpListener::bind(wanted)
-        .await
+    let listener = heliograph_web::listen(wanted)
         .with_context(|| format!("server.listen {wanted} can't be listened on"))?;
     let address = listener.local_addr()?;
-    greeting::greet(context, &config.accounts.currency, address).await?;
-    tracing::info!(%address, "listening");
+    let scheme = if config.server.tls()?.is_some() { "https" } else { "http" };
+    let base = format!("{scheme}://{address}");
+    greeting::greet(context, &config.accounts.currency, &base).await?;
+    tracing::info!(scheme, %address, "listening");
     Ok(listener)
 }
 
@@ -131,59 +153,9 @@ async fn upkeep(metrics: PrometheusHandle) {
     }
 }
 
-/// Everything that runs, in the order in which it is taken down.
-struct Running {
-    draining: watch::Sender<bool>,
-    web: JoinSet<()>,
-    stop: watch::Sender<bool>,
-    engine: JoinSet<()>,
-    background: JoinSet<()>,
-    writer: JoinHandle<()>,
-}
-
-impl Running {
-    fn new(writer: JoinHandle<()>) -> Self {
-        let (draining, stop) = (watch::Sender::new(false), watch::Sender::new(false));
-        let (web, engine, background) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
-        Self { draining, web, stop, engine, background, writer }
-    }
-
-    /// Waits for the signal, then takes everything down: no new requests, the open ones answered,
-    /// the carriers drained, everything written.
-    async fn until_stopped(mut self) -> anyhow::Result<ExitCode> {
-        tokio::select! {
-            signal = signal() => signal?,
-            Some(ended) = self.web.join_next() => ended?,
-        }
-        tracing::info!("draining");
-        self.draining.send_replace(true);
-        if tokio::time::timeout(DRAIN, self.drain()).await.is_err() {
-            tracing::warn!("not everything was finished in time; leases that are left run out");
-            self.engine.shutdown().await;
-        }
-        self.background.shutdown().await;
-        // With the last handle to it gone, the writer ends once everything is written.
-        let writer = self.writer;
-        drop(tokio::task::spawn_blocking(move || writer.join()).await?);
-        tracing::info!("stopped");
-        Ok(ExitCode::SUCCESS)
-    }
-
-    async fn drain(&mut self) {
-        let answered = async { while self.web.join_next().await.is_some() {} };
-        if tokio::time::timeout(DRAIN_WEB, answered).await.is_err() {
-            tracing::warn!("a client did not finish its request in time");
-            self.web.shutdown().await;
-        }
-        self.stop.send_replace(true);
-        while self.engine.join_next().await.is_some() {}
-    }
-}
-
 /// Waits for SIGTERM or Ctrl-C.
 pub(crate) async fn signal() -> anyhow::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut term = signal(SignalKind::terminate())?;
+    let mut term = unix::signal(SignalKind::terminate())?;
     tokio::select! {
         _ = term.recv() => {}
         pressed = tokio::signal::ctrl_c() => pressed?,

@@ -3,6 +3,7 @@
 use heliograph_domain::id::Ids;
 use heliograph_domain::target::{Resolved, Resolver};
 use heliograph_domain::time::{Clock, Timestamp};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use uuid::{Builder, Uuid};
@@ -52,6 +53,16 @@ impl Resolver for SystemResolver {
             Ok(found.map(|address| address.ip()).collect())
         })
     }
+}
+
+/// How many files and connections we may have open: raised as far as the operating system lets us, since what a
+/// shell hands down is meant for programs that have few.
+pub(crate) fn open_files() -> usize {
+    let Rlimit { maximum, current } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let files = if raised.is_ok() { maximum } else { current };
+    // No limit is no number.
+    files.and_then(|f| usize::try_from(f).ok()).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

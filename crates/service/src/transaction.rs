@@ -98,9 +98,6 @@ impl Rules for Road {
             answers;
         let made = closed.verdicts.iter().filter(|v| **v == Accepted::Done).count();
         metrics::counter!("heliograph_accepted_total").increment(made as u64);
-        for (accept, verdict) in batch.accepts.into_iter().zip(closed.verdicts) {
-            let _ = accept.reply.send(Ok(verdict));
-        }
         for ((_, reply), confirmations) in batch.progress.into_iter().zip(confirmations) {
             let _ = reply.send(Ok(confirmations));
         }
@@ -135,6 +132,10 @@ impl Rules for Road {
         self.hand_over(closed.handed);
         for carrier in closed.left {
             self.desks.left(carrier);
+        }
+        // After what came of it was handed over: a node that goes stops its workers once all are answered.
+        for (accept, verdict) in batch.accepts.into_iter().zip(closed.verdicts) {
+            let _ = accept.reply.send(Ok(verdict));
         }
     }
 

@@ -1,12 +1,12 @@
 //! What every handler may use.
 
+use crate::gate::Gate;
 use crate::rate_limit::RateLimit;
 use axum::http::HeaderName;
 use heliograph_service::api_keys::Keyring;
 use heliograph_service::context::Context;
 use heliograph_service::writer::Writer;
 use std::sync::Arc;
-use tokio::sync::watch;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -20,8 +20,10 @@ pub struct App {
     pub keyring: Keyring,
     /// How many requests a key may make.
     pub rate_limit: RateLimit,
-    /// True once the node shuts down: no new request is taken.
-    pub draining: watch::Receiver<bool>,
+    /// Lets requests in, until the node drains.
+    pub gate: Gate,
+    /// Whether `X-Forwarded-Proto` is a proxy's word.
+    pub behind_proxy: bool,
     /// Renders the metrics page, in Prometheus' text form.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
 }

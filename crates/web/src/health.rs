@@ -15,7 +15,7 @@ pub(crate) async fn healthz() -> &'static str {
 /// opens), its clock agrees with ours, and the node is not shutting down.
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Response {
     let not = |why: &'static str| (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
-    if *app.draining.borrow() {
+    if app.gate.is_draining() {
         return not("shutting down\n");
     }
     match heliograph_service::nodes::clock_offset(&app.context).await {

@@ -6,33 +6,43 @@ use crate::auth;
 use crate::error::Problem;
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderValue, Method, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tower::Service;
 
-/// Answers one request.
+/// Browsers that were once answered by HTTPS use nothing else for a year.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+/// How much of a refused body is taken in, and for how long.
+const DROPPED_BODY: usize = 64 << 10;
+const DROPPED_BODY_TIME: Duration = Duration::from_secs(1);
+
+/// Answers one request, which came over TLS or not.
 pub(crate) async fn answer(
     app: Arc<App>,
     mut router: Router,
+    tls: bool,
     request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
     let begun = Instant::now();
     let (head, body) = request.into_parts();
     let id = head.headers.get(REQUEST_ID).filter(|v| is_sane(v)).cloned();
     let id = id.unwrap_or_else(|| fresh_id(&app));
-    let (method, uri) = (head.method.clone(), head.uri.clone());
+    let (method, uri, version) = (head.method.clone(), head.uri.clone(), head.version);
     let watched = ["/healthz", "/readyz", "/metrics"].contains(&uri.path());
+    let https = tls || app.behind_proxy && came_by_https(&head.headers);
     let body = Body::new(body);
     let taken = app.rate_limit.is_on().then(|| auth::known(&app, &head.headers)).flatten();
     let taken = taken.and_then(|key| app.rate_limit.take(key));
-    let response = if *app.draining.borrow() && !watched {
-        Problem::overloaded().into_response()
+    let permit = app.gate.enter();
+    let response = if permit.is_none() && !watched {
+        Box::pin(refuse(&head.headers, body, Problem::overloaded())).await
     } else if taken.is_some_and(|taken| taken.wait.is_some()) {
-        Problem::rate_limited().into_response()
+        Box::pin(refuse(&head.headers, body, Problem::rate_limited())).await
     } else if method == Method::POST && uri.path() == api::messages::SEND_SMS {
         // The one busy door needs no search: the router costs as much as reading the request. (What is rare is
         // boxed, here and below it: an answer in the making is moved and kept for each connection.)
@@ -48,11 +58,35 @@ pub(crate) async fn answer(
         let (method, path) = (method.as_str(), logged(uri.path()));
         tracing::info!(request = text, method, path, status, micros, "request");
     }
-    if let Some(taken) = taken {
-        taken.tell(response.headers_mut());
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID, id);
+    if https {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
     }
-    response.headers_mut().insert(REQUEST_ID, id);
+    if permit.is_none() && app.gate.is_draining() && version < Version::HTTP_2 {
+        // The client's next request belongs to another node, or to our successor.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if let Some(taken) = taken {
+        taken.tell(headers);
+    }
     Ok(response)
+}
+
+/// Whether the proxy in front of us was asked by HTTPS. Of several proxies the first is the client's.
+fn came_by_https(headers: &HeaderMap) -> bool {
+    let protocol = headers.get(FORWARDED_PROTO).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    protocol.split(',').next().is_some_and(|first| first.trim().eq_ignore_ascii_case("https"))
+}
+
+/// There is no room, or soon no node, or the key asks too much. A body that is still coming is taken in and dropped: to its sender an
+/// answer that is followed by the connection's end might look like a broken connection.
+async fn refuse(headers: &HeaderMap, body: Body, why: Problem) -> Response {
+    if !headers.contains_key(header::EXPECT) {
+        let whole = axum::body::to_bytes(body, DROPPED_BODY);
+        drop(tokio::time::timeout(DROPPED_BODY_TIME, whole).await);
+    }
+    why.into_response()
 }
 
 /// Problems take the place of their empty responses; headers that are already there (Allow) stay.
@@ -60,7 +94,7 @@ fn rendered(mut response: Response, request_id: &str) -> Response {
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
     let mut full = problem.render(request_id);
     for (name, value) in response.headers() {
-        if !full.headers().contains_key(name) && name != axum::http::header::CONTENT_LENGTH {
+        if !full.headers().contains_key(name) && name != header::CONTENT_LENGTH {
             full.headers_mut().insert(name, value.clone());
         }
     }

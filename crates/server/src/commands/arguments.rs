@@ -38,7 +38,7 @@ impl Cli {
             None => Command::Serve(self.serve),
             Some(command) if self.serve.is_default() => command,
             Some(_) => {
-                let what = "--listen, --behind-proxy and --role belong behind 'serve', or to no command at all";
+                let what = "--listen, --tls-cert, --tls-key, --behind-proxy and --role belong behind 'serve', or to no command at all";
                 Self::command_for_usage().error(ErrorKind::ArgumentConflict, what).exit()
             }
         }
@@ -88,6 +88,12 @@ pub(crate) struct ServeArgs {
     /// Address and port, instead of server.listen
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+    /// Speak HTTPS with the certificate in this PEM file, instead of server.tls_cert
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key in PEM, instead of server.tls_key
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
     /// A proxy in front speaks HTTPS: allows to listen beyond this machine
     #[arg(long)]
     behind_proxy: bool,
@@ -98,13 +104,21 @@ pub(crate) struct ServeArgs {
 
 impl ServeArgs {
     fn is_default(&self) -> bool {
-        self.listen.is_none() && !self.behind_proxy && self.role == [Role::Web, Role::Engine]
+        let default_door =
+            self.listen.is_none() && self.tls_cert.is_none() && self.tls_key.is_none();
+        default_door && !self.behind_proxy && self.role == [Role::Web, Role::Engine]
     }
 
     /// Puts what was said on the command line over the configuration.
     pub(crate) fn apply(&self, config: &mut Config) {
         if let Some(listen) = self.listen {
             config.server.listen = listen;
+        }
+        if let Some(cert) = &self.tls_cert {
+            config.server.tls_cert = Some(cert.clone());
+        }
+        if let Some(key) = &self.tls_key {
+            config.server.tls_key = Some(key.clone());
         }
         config.server.behind_proxy |= self.behind_proxy;
     }

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The whole configuration. `config.default.toml` says what each key is for.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -29,6 +29,8 @@ pub(crate) struct Config {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Server {
     pub(crate) listen: SocketAddr,
+    pub(crate) tls_cert: Option<PathBuf>,
+    pub(crate) tls_key: Option<PathBuf>,
     pub(crate) behind_proxy: bool,
     pub(crate) data_dir: String,
 }
@@ -36,7 +38,38 @@ pub(crate) struct Server {
 impl Default for Server {
     fn default() -> Self {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
-        Self { listen, behind_proxy: false, data_dir: "data".to_owned() }
+        let (tls_cert, tls_key) = (None, None);
+        Self { listen, tls_cert, tls_key, behind_proxy: false, data_dir: "data".to_owned() }
+    }
+}
+
+impl Server {
+    /// The files of certificate and key, if HTTPS is to be spoken.
+    pub(crate) fn tls(&self) -> anyhow::Result<Option<(&Path, &Path)>> {
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(cert), Some(key)) => Ok(Some((cert, key))),
+            (None, None) => Ok(None),
+            (Some(_), None) => bail!(
+                "server.tls_cert needs server.tls_key (--tls-key) beside it: the file with the certificate's private key"
+            ),
+            (None, Some(_)) => bail!(
+                "server.tls_key needs server.tls_cert (--tls-cert) beside it: the file with the certificate"
+            ),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Limits {
+    /// Of each API key; 0 is no limit.
+    pub(crate) requests_per_second: u32,
+    pub(crate) max_in_flight: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { requests_per_second: 0, max_in_flight: 4_096 }
     }
 }
 
@@ -63,12 +96,6 @@ impl Default for Accounts {
     fn default() -> Self {
         Self { currency: "EUR".to_owned() }
     }
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Limits {
-    pub(crate) requests_per_second: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -245,6 +272,9 @@ impl Config {
     pub(crate) fn validate(&self) -> anyhow::Result<()> {
         if !(2..=1_000).contains(&self.database.connections) {
             bail!("database.connections must be from 2 to 1000");
+        }
+        if !(1..=1_000_000).contains(&self.limits.max_in_flight) {
+            bail!("limits.max_in_flight must be from 1 to 1000000");
         }
         self.validate_carriers()?;
         self.validate_routes()?;

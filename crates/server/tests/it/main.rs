@@ -7,11 +7,17 @@ mod commands;
 #[cfg(test)]
 mod database;
 #[cfg(test)]
+mod draining;
+#[cfg(test)]
 mod first_message;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
 mod http;
+#[cfg(test)]
+mod https;
+#[cfg(test)]
+mod https_client;
 #[cfg(test)]
 mod idempotency;
 #[cfg(test)]
@@ -57,6 +63,8 @@ mod server;
 mod shutdown;
 #[cfg(test)]
 mod sink;
+#[cfg(test)]
+mod slow_clients;
 #[cfg(test)]
 mod smsc;
 #[cfg(test)]

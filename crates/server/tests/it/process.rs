@@ -87,6 +87,12 @@ impl Process {
         rustix::process::kill_process(self.pid(), Signal::TERM).unwrap();
     }
 
+    /// What a terminal says when it is closed, and an operator when files have changed.
+    #[allow(dead_code, reason = "only one of the two test binaries says it")]
+    pub(crate) fn hang_up(&self) {
+        rustix::process::kill_process(self.pid(), Signal::HUP).unwrap();
+    }
+
     /// Ends it without a word, as a crash would.
     pub(crate) fn kill(&mut self) {
         // One that has ended already is just as dead.

@@ -99,11 +99,16 @@ impl Server {
     /// Starts it so that a write beyond the limit of [`Process::limit_files`] is an error to it, as
     /// on a full disk, and not its end.
     pub(crate) fn launch_without_sigxfsz(&mut self) {
+        self.launch_after("trap '' XFSZ");
+    }
+
+    /// Starts it from a shell that says something first.
+    pub(crate) fn launch_after(&mut self, what: &str) {
         let mut command = Command::new("sh");
         process::clear(&mut command);
         self.place(&mut command);
-        let script = "trap '' XFSZ; exec \"$0\" serve --listen 127.0.0.1:0";
-        self.run(command.args(["-c", script]).arg(process::program()));
+        let script = format!("{what}; exec \"$0\" serve --listen 127.0.0.1:0");
+        self.run(command.args(["-c", &script]).arg(process::program()));
     }
 
     fn run(&mut self, command: &mut Command) {

@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, TcpListener};
 each_engine!(start: one_server_per_folder roles_can_be_split);
 
 /// What the program says when it can't start.
-fn refusal(server: &mut Server, arguments: &[&str]) -> String {
+pub(crate) fn refusal(server: &mut Server, arguments: &[&str]) -> String {
     server.launch_with(arguments);
     let status = server.process().wait();
     let (told, talk) = (server.process().stdout.text(), server.process().stderr.text());
@@ -64,6 +64,7 @@ fn an_open_door_is_refused() {
     for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
         let talk = refusal(&mut server, &["serve", "--listen", listen]);
         assert!(talk.contains(listen) && talk.contains("--behind-proxy"), "{talk}");
+        assert!(talk.contains("server.tls_cert") && talk.contains("--tls-key"), "{talk}");
     }
     assert!(!server.home.path().join("data").exists());
     server.launch_with(&["serve", "--listen", "0.0.0.0:0", "--behind-proxy"]);

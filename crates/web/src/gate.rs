@@ -1,0 +1,140 @@
+//! Who may come in: no more requests than the node can carry, and no new ones once it goes.
+
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+
+/// How far the node is on its way out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Stage {
+    /// Requests are welcome.
+    Open,
+    /// New requests are refused, those that have begun are answered.
+    Draining,
+    /// Those that have not been answered yet are cut off; new ones are still refused in words.
+    Late,
+    /// No new connections.
+    Closing,
+}
+
+/// Opens and closes the gates: for whoever starts and stops the node.
+#[derive(Debug)]
+pub struct GateKeeper {
+    stage: watch::Sender<Stage>,
+    in_flight: Arc<Semaphore>,
+    most: u32,
+}
+
+impl GateKeeper {
+    /// Lets in so many requests at once.
+    pub fn new(max_in_flight: u32) -> Self {
+        let most = usize::try_from(max_in_flight).unwrap_or(usize::MAX);
+        let in_flight = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Self { stage: watch::Sender::new(Stage::Open), in_flight, most: max_in_flight }
+    }
+
+    /// A gate that this keeper opens and closes.
+    pub fn gate(&self) -> Gate {
+        Gate { stage: self.stage.subscribe(), in_flight: self.in_flight.clone() }
+    }
+
+    /// Lets no new request in and waits until all that are in are answered; cuts off those that are not by
+    /// then, and says whether that was needed. Whoever asks from now on is refused in words.
+    pub async fn drain(&self, patience: Duration) -> bool {
+        self.stage.send_replace(Stage::Draining);
+        // A request takes its permit before it looks at the stage: once all permits are here, none is in.
+        let all = self.in_flight.acquire_many(self.most);
+        let late = tokio::time::timeout(patience, all).await.is_err();
+        if late {
+            self.stage.send_replace(Stage::Late);
+        }
+        late
+    }
+
+    /// Ends the listener, and with it all connections.
+    pub fn close(&self) {
+        self.stage.send_replace(Stage::Closing);
+    }
+}
+
+/// What each request passes.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    stage: watch::Receiver<Stage>,
+    in_flight: Arc<Semaphore>,
+}
+
+impl Gate {
+    /// Room for one request, until the permit is dropped; none when the node is full, or on its way out.
+    pub(crate) fn enter(&self) -> Option<SemaphorePermit<'_>> {
+        let permit = self.in_flight.try_acquire().ok()?;
+        (!self.is_draining()).then_some(permit)
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        *self.stage.borrow() != Stage::Open
+    }
+
+    /// Comes back when new requests are refused.
+    pub(crate) async fn draining(&mut self) {
+        self.reached(Stage::Draining).await;
+    }
+
+    /// Comes back when requests that are not answered yet are cut off.
+    pub(crate) async fn late(&mut self) {
+        self.reached(Stage::Late).await;
+    }
+
+    /// Comes back when the listener ends.
+    pub(crate) async fn closing(&mut self) {
+        self.reached(Stage::Closing).await;
+    }
+
+    /// A keeper that is gone has closed.
+    async fn reached(&mut self, stage: Stage) {
+        drop(self.stage.wait_for(|s| *s >= stage).await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_come_in_than_there_is_room_for() {
+        let keeper = GateKeeper::new(2);
+        let gate = keeper.gate();
+        let (first, second) = (gate.enter(), gate.enter());
+        assert!(first.is_some() && second.is_some() && gate.enter().is_none());
+        drop(first);
+        assert!(gate.enter().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn draining_waits_for_who_is_in_and_lets_nobody_in() {
+        let keeper = GateKeeper::new(2);
+        let mut gate = keeper.gate();
+        let inside = keeper.gate();
+        let permit = inside.enter();
+        let leave = async {
+            gate.draining().await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert!(gate.enter().is_none());
+            drop(permit);
+        };
+        let (late, ()) = tokio::join!(keeper.drain(Duration::from_secs(10)), leave);
+        assert!(!late && inside.enter().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_leave_is_late() {
+        let keeper = GateKeeper::new(2);
+        let mut gate = keeper.gate();
+        let inside = keeper.gate();
+        let _permit = inside.enter();
+        assert!(keeper.drain(Duration::from_secs(10)).await);
+        gate.late().await;
+        keeper.close();
+        gate.closing().await;
+    }
+}

@@ -1,0 +1,102 @@
+//! A connection that begins with a TLS handshake, which also settles on HTTP/2 or HTTP/1.1.
+
+use crate::connection::Server;
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
+use std::convert::Infallible;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// HTTP/2, as ALPN names it.
+pub(crate) const H2: &[u8] = b"h2";
+/// HTTP/1.1, as ALPN names it.
+pub(crate) const HTTP_1_1: &[u8] = b"http/1.1";
+/// For whoever writes `http://` for `https://`.
+const WRONG_SCHEME: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\
+    Connection: close\r\nContent-Length: 58\r\n\r\nThis port speaks HTTPS: begin the address with https://.\r\n";
+
+/// Serves one connection over TLS.
+pub(crate) async fn serve<H, F>(server: Server<H>, tls: TlsAcceptor, socket: TcpStream)
+where
+    H: Fn(Request<Incoming>) -> F,
+    F: Future<Output = Result<Response, Infallible>> + Send + 'static,
+{
+    match tokio::time::timeout(server.limits.handshake, handshake(tls, socket)).await {
+        Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(H2) => {
+            server.http2(stream).await;
+        }
+        Ok(Ok(stream)) => server.http1(stream).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!("a TLS handshake took too long"),
+    }
+}
+
+async fn handshake(
+    tls: TlsAcceptor,
+    mut socket: TcpStream,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut first = [0];
+    socket.peek(&mut first).await?;
+    // A TLS record begins with a small number, a request of plain HTTP with its method.
+    if first[0].is_ascii_uppercase() {
+        socket.write_all(WRONG_SCHEME).await?;
+        socket.shutdown().await?;
+        // Read what was asked: a connection that ends with bytes unread is reset, and the answer lost with it.
+        let _ = socket.read(&mut [0; 4 << 10]).await?;
+        return Err(std::io::Error::other("plain HTTP where HTTPS is spoken"));
+    }
+    tls.accept(socket).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate;
+    use crate::gate::GateKeeper;
+    use crate::limits::Limits;
+    use futures_util::FutureExt;
+    use tokio::net::TcpListener;
+    use tokio::time::Instant;
+
+    /// A client of a node that speaks TLS, and what becomes of the connection.
+    async fn client() -> (TcpStream, impl Future<Output = ()>) {
+        let home = tempfile::tempdir().unwrap();
+        let (cert, key) = (home.path().join("cert.pem"), home.path().join("key.pem"));
+        let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        std::fs::write(&cert, pair.cert.pem()).unwrap();
+        std::fs::write(&key, pair.signing_key.serialize_pem()).unwrap();
+        let (tls, _) = certificate::read(&cert, &key).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (socket, _) = listener.accept().await.unwrap();
+        let handler = |_| std::future::ready(Ok(Response::default()));
+        let (gate, limits) = (GateKeeper::new(1).gate(), Limits::default());
+        (client, serve(Server { handler, gate, limits }, tls.0, socket))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handshake_must_not_take_long() {
+        // Nothing at all; or the first half of a record.
+        for begin in [&b""[..], b"\x16\x03\x01\x01\x00abc"] {
+            let (mut client, served) = client().await;
+            client.write_all(begin).await.unwrap();
+            let begun = Instant::now();
+            served.await;
+            assert_eq!(begun.elapsed().as_secs(), 10);
+        }
+    }
+
+    #[tokio::test]
+    async fn plain_http_is_told_to_speak_https() {
+        let (mut client, served) = client().await;
+        client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").await.unwrap();
+        let mut said = String::new();
+        let (_, read) = tokio::join!(served, client.read_to_string(&mut said).map(|r| r.is_ok()));
+        let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        assert!(read && head.starts_with("HTTP/1.1 400 ") && body.contains("https://"), "{said}");
+        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{said}");
+    }
+}
