@@ -21,6 +21,8 @@ mod listen;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod openapi;
+#[cfg(test)]
 mod optouts;
 #[cfg(test)]
 mod optouts_held_back;

@@ -4,30 +4,42 @@ use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
 use crate::error::Problem;
+use crate::error::code::Code;
 use crate::error::fault::{Fault, FaultCode};
+use crate::openapi::document::MESSAGES;
+use crate::openapi::operation::Operation;
+use crate::openapi::routes::Routes;
+use crate::openapi::written::{OnlyFalse, WrittenNumber, WrittenOriginator};
 use crate::query;
-use crate::view::{json, shown};
-use axum::Router;
+use crate::view::{self, shown};
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
-use axum::routing::{get, post};
+use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::MessageId;
-use heliograph_domain::message::{self, Failure, Message, State as MessageState};
+use heliograph_domain::message::{
+    self, Failure, FailureCode, Message, State as MessageState, Status,
+};
 use heliograph_domain::money::Amount;
+use heliograph_domain::openapi::Currency;
+use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::secret;
+use heliograph_domain::text::Encoding;
 use heliograph_domain::time::Timestamp;
 use heliograph_service::caller::Caller;
 use heliograph_service::error::Error;
 use heliograph_service::messages::{self, DEFAULT_VALIDITY, Once, Send};
 use heliograph_service::price::Quote;
 use serde::Serialize;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
+use utoipa::{PartialSchema, ToSchema};
+use uuid::uuid;
 
 const BODY_LIMIT: usize = 1 << 20;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -37,12 +49,79 @@ const REFERENCE_LIMIT: usize = 255;
 /// Where [`send_sms`] answers.
 pub(crate) const SEND_SMS: &str = "/v1/send/sms";
 
-pub(crate) fn routes() -> Router<Arc<App>> {
+pub(crate) fn routes() -> Routes {
     let send = |State(app): State<Arc<App>>, request: Request| async move {
         let (head, body) = request.into_parts();
         send_sms(&app, &head, body).await
     };
-    Router::new().route("/send/sms", post(send)).route("/messages/{id}", get(show))
+    Routes::default()
+        .add(about_send().tag(MESSAGES).scope(Scope::Send), send)
+        .add(about_show().tag(MESSAGES).scope(Scope::Read), show)
+}
+
+// What `parse` reads.
+/// A message to be sent.
+#[derive(ToSchema)]
+#[schema(as = SendSms)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "it documents what is read field by field")]
+struct SendBody {
+    #[schema(value_type = WrittenOriginator)]
+    originator: String,
+    #[schema(value_type = WrittenNumber)]
+    recipient: String,
+    /// What it says. It is sent in at most 10 parts: up to 1,530 characters of the GSM alphabet, or 670 of others.
+    /// Braces mean nothing here.
+    #[schema(min_length = 1, max_length = 1530, pattern = r"^[^\x00]*$")]
+    text: String,
+    /// Your own name for it, which comes back in answers and webhooks. It need not be unique.
+    #[schema(max_length = 255, pattern = r"^[^\x00]*$")]
+    reference: Option<String>,
+    /// Refuse to send to people on the default opt-out list. Only `false` overrides it.
+    #[schema(default = true)]
+    block_optout: Option<bool>,
+    /// How long the message may take; what is not delivered by then has failed as `expired`.
+    #[schema(minimum = 60, maximum = 259_200, default = 172_800)]
+    validity_seconds: Option<u32>,
+    /// Refuse to send more parts than this.
+    #[schema(minimum = 1, maximum = 255)]
+    max_parts: Option<u32>,
+    /// Only say what it would be: nothing is stored, sent or charged.
+    #[schema(default = false)]
+    dry_run: Option<bool>,
+    /// Short links are to come: only `false` is taken yet.
+    #[schema(value_type = Option<OnlyFalse>, inline, default = false)]
+    shorten_url: Option<bool>,
+}
+
+fn about_send() -> Operation {
+    let least =
+        json!({ "originator": "Heliograph", "recipient": "+447700900123", "text": "Hello, world" });
+    let most = json!({
+        "originator": "Heliograph", "recipient": "+44 7700 900123", "text": "Your parcel comes at 9",
+        "reference": "order 7", "blockOptout": true, "validitySeconds": 3600, "maxParts": 1, "dryRun": false,
+    });
+    Operation::post(SEND_SMS, "sendSms", "Sends one message")
+        .describe(
+            "What has been answered with 201 is on disk and will be sent. The price is set aside, and charged part by \
+             part as the carrier takes them.",
+        )
+        .takes::<SendBody>(&[("the least", least), ("everything", most)])
+        .answers(StatusCode::OK, "What it would be: an answer to `dryRun`.", &QuoteView::sample())
+        .answers(StatusCode::CREATED, "It is accepted.", &View::sample(Status::Queued))
+        .header("Location")
+        .idempotent()
+        .problems(&[
+            Code::InsufficientBalance,
+            Code::RecipientOptedOut,
+            Code::DestinationNotAllowed,
+        ])
+}
+
+fn about_show() -> Operation {
+    Operation::get("/v1/messages/{id}", "getMessage", "Shows a message and where it stands")
+        .part("id", "The id of the message.", MessageId::schema())
+        .answers(StatusCode::OK, "The message.", &View::sample(Status::Delivered))
 }
 
 /// Accepts one message.
@@ -62,7 +141,7 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
         // No transaction follows that would look at the key again.
         let caller = Box::pin(auth::reader(app, headers)).await?;
         let quote = messages::dry_run(&app.context, &caller, &request).await?;
-        return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
+        return Ok(view::json(StatusCode::OK, &quoted(&request, quote, &caller)));
     }
     let once = idempotency_key(headers, &bytes)?;
     let sent = messages::send(&app.context, &app.writer, &caller, request, once).await;
@@ -71,7 +150,7 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
     }
     let sent = sent?;
     let state = MessageState::accepted(sent.message.parts, sent.message.part_price);
-    let mut response = json(StatusCode::CREATED, &View::new(&sent.message, &state, &caller));
+    let mut response = view::json(StatusCode::CREATED, &View::new(&sent.message, &state, &caller));
     let headers = response.headers_mut();
     if let Ok(address) = HeaderValue::from_str(&format!("/v1/messages/{}", sent.message.id)) {
         headers.insert(header::LOCATION, address);
@@ -93,7 +172,7 @@ async fn show(
     let Path(id) = id.map_err(|_| Problem::not_found())?;
     let id: MessageId = id.parse().map_err(|_| Problem::not_found())?;
     let (message, state) = messages::get(&app.context, &caller, id).await?;
-    Ok(json(StatusCode::OK, &View::new(&message, &state, &caller)))
+    Ok(view::json(StatusCode::OK, &View::new(&message, &state, &caller)))
 }
 
 fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
@@ -157,44 +236,107 @@ fn idempotency_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Pro
     }
 }
 
-/// A message as the API shows it.
-#[derive(Serialize)]
+/// A message, and where it stands.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Message)]
 #[serde(rename_all = "camelCase")]
 struct View<'a> {
+    /// Its id.
     #[serde(serialize_with = "shown")]
     id: MessageId,
+    /// Whom it is for.
     #[serde(serialize_with = "shown")]
     recipient: Recipient,
+    #[schema(value_type = Status)]
     status: &'static str,
+    #[schema(value_type = Originator)]
     originator: &'a str,
+    /// What you gave it.
     reference: Option<&'a str>,
+    /// What it says.
     text: &'a str,
+    #[schema(value_type = Mode)]
     mode: &'static str,
+    #[schema(value_type = Encoding)]
     encoding: &'static str,
+    /// In how many parts it is sent.
+    #[schema(minimum = 1, maximum = 10)]
     parts: u16,
+    /// How many of them a carrier took.
+    #[schema(minimum = 0, maximum = 10)]
     parts_accepted: u16,
+    /// How many of them are on the handset.
+    #[schema(minimum = 0, maximum = 10)]
     parts_delivered: u16,
+    /// What it costs; once it has failed, what it did cost.
     #[serde(serialize_with = "shown")]
     price: Amount,
+    #[schema(value_type = Currency)]
     currency: &'a str,
+    /// When it was accepted.
     #[serde(serialize_with = "shown")]
     created_at: Timestamp,
+    /// When its validity ends.
     #[serde(serialize_with = "shown")]
     expires_at: Timestamp,
+    /// When a carrier had taken its last part.
+    #[schema(value_type = Option<Timestamp>)]
     sent_at: Option<String>,
+    /// When it reached its final status.
+    #[schema(value_type = Option<Timestamp>)]
     done_at: Option<String>,
+    /// Why it failed, if it did.
     failure: Option<FailureView<'a>>,
+    /// The carrier's response to a part was lost: whether it was taken is not known yet.
     in_doubt: bool,
+    /// It was sent again after a lost response: the recipient may have it twice.
     possible_duplicate: bool,
 }
 
-#[derive(Serialize)]
+/// Why a message failed.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Failure)]
 #[serde(rename_all = "camelCase")]
 struct FailureView<'a> {
+    #[schema(value_type = FailureCode)]
     code: &'static str,
+    /// Whether the same message would fail again.
     permanent: bool,
+    /// The same as `code` in one sentence, for people.
     detail: &'static str,
+    /// The carrier's own word for it, if there was one.
     carrier_code: Option<&'a str>,
+}
+
+impl View<'static> {
+    /// One for the document: `QUEUED` or `DELIVERED`.
+    fn sample(status: Status) -> Self {
+        let done = status.is_final();
+        let parts = u16::from(done);
+        let at = |millis| done.then(|| Timestamp(millis).to_string());
+        Self {
+            id: MessageId(uuid!("01a1fd13-fdac-71b5-af6a-ef0fb5c1bcea")),
+            recipient: Recipient(447_700_900_123),
+            status: status.name(),
+            originator: "Heliograph",
+            reference: Some("order 7"),
+            text: "Your parcel comes at 9",
+            mode: Mode::Live.name(),
+            encoding: Encoding::Gsm7.name(),
+            parts: 1,
+            parts_accepted: parts,
+            parts_delivered: parts,
+            price: Amount(42_000),
+            currency: "EUR",
+            created_at: Timestamp(1_795_247_308_204),
+            expires_at: Timestamp(1_795_420_108_204),
+            sent_at: at(1_795_247_308_302),
+            done_at: at(1_795_247_308_500),
+            failure: None,
+            in_doubt: false,
+            possible_duplicate: false,
+        }
+    }
 }
 
 impl<'a> View<'a> {
@@ -234,16 +376,40 @@ fn failure(f: &Failure) -> FailureView<'_> {
 }
 
 /// What a message would be.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Quote)]
 #[serde(rename_all = "camelCase")]
 struct QuoteView<'a> {
+    /// Always true.
     dry_run: bool,
+    #[schema(value_type = Recipient)]
     recipient: String,
+    #[schema(value_type = Originator)]
     originator: &'a str,
+    #[schema(value_type = Encoding)]
     encoding: &'static str,
+    /// In how many parts it would be sent.
+    #[schema(minimum = 1, maximum = 10)]
     parts: u16,
+    /// What all of them would cost.
+    #[schema(value_type = Amount)]
     price: String,
+    #[schema(value_type = Currency)]
     currency: &'a str,
+}
+
+impl QuoteView<'static> {
+    fn sample() -> Self {
+        Self {
+            dry_run: true,
+            recipient: "447700900123".to_owned(),
+            originator: "Heliograph",
+            encoding: Encoding::Gsm7.name(),
+            parts: 1,
+            price: Amount(42_000).to_string(),
+            currency: "EUR",
+        }
+    }
 }
 
 fn quoted<'a>(send: &'a Send, quote: Quote, caller: &'a Caller) -> QuoteView<'a> {

@@ -29,7 +29,6 @@ macro_rules! codes {
 
         impl Code {
             /// All of them, by status.
-            #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
             pub(crate) const ALL: &[Self] = &[$(Self::$id,)+];
 
             /// What is said about it.
