@@ -75,8 +75,9 @@ fn real(kind: Kind) -> Documented {
 fn test(real: &[Documented]) -> Documented {
     let any =
         real.iter().fold(OneOfBuilder::new(), |any, r| any.item(Ref::from_schema_name(r.name)));
-    let summary = "Somebody asked for a test: `data` is a whole sample event of the chosen kind";
-    let schema = body(TEST, summary, RefOr::T(Schema::OneOf(any.build())));
+    let summary = "Somebody asked for a test";
+    let about = "Somebody asked for a test: `data` is a whole sample event of the chosen kind";
+    let schema = body(TEST, about, RefOr::T(Schema::OneOf(any.build())));
     let example = sample(Content::Test(Kind::MessageReceived));
     Documented { kind: TEST, summary, name: "WebhookTestEvent", schema, example }
 }

@@ -7,6 +7,8 @@ mod commands;
 #[cfg(test)]
 mod database;
 #[cfg(test)]
+mod docs;
+#[cfg(test)]
 mod first_message;
 #[cfg(test)]
 mod health;

@@ -106,7 +106,7 @@ fn about_send() -> Operation {
             "What has been answered with 201 is on disk and will be sent. The price is set aside, and charged part by \
              part as the carrier takes them.",
         )
-        .takes::<SendBody>(&[("the least", least), ("everything", most)])
+        .takes::<SendBody>(&[("as short as it gets", least), ("every field", most)])
         .answers(StatusCode::OK, "What it would be: an answer to `dryRun`.", &QuoteView::sample())
         .answers(StatusCode::CREATED, "It is accepted.", &View::sample(Status::Queued))
         .header("Location")

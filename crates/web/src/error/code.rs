@@ -12,10 +12,8 @@ pub(crate) struct Entry {
     /// The same in a few words, for people.
     pub(crate) title: &'static str,
     /// What happened.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
     pub(crate) meaning: &'static str,
     /// What to do about it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
     pub(crate) remedy: &'static str,
 }
 

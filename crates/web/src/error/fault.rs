@@ -32,7 +32,6 @@ macro_rules! faults {
             }
 
             /// What it means, and what to do.
-            #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
             pub(crate) const fn meaning(self) -> &'static str {
                 match self { $(Self::$id => $meaning,)+ }
             }
