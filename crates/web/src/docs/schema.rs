@@ -5,6 +5,8 @@ use serde_json::Value;
 
 /// A pattern longer than this helps nobody who reads.
 const SHORT_PATTERN: usize = 80;
+/// "No NUL": nobody would write one.
+const NO_NUL: &str = r"^[^\x00]*$";
 
 /// A field, or a parameter.
 pub(crate) struct Field {
@@ -154,7 +156,7 @@ fn limits(schema: &Value) -> Vec<String> {
         limits.push(format!("format `{format}`"));
     }
     let pattern = text(schema, "pattern");
-    if (1..SHORT_PATTERN).contains(&pattern.len()) {
+    if (1..SHORT_PATTERN).contains(&pattern.len()) && pattern != NO_NUL {
         limits.push(format!("pattern `{pattern}`"));
     }
     limits

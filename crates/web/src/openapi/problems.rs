@@ -76,24 +76,22 @@ pub(crate) fn shared<'a>(
 
 fn response(codes: &[Code]) -> Response {
     let entries = codes.iter().map(|c| c.entry());
-    let says = entries.map(|e| format!("`{}`: {}.", e.name, e.title)).collect::<Vec<_>>();
+    let codes_say = entries.map(|e| format!("`{}`: {}.", e.name, e.title)).collect::<Vec<_>>();
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem")));
     let content = content.examples_from_iter(codes.iter().map(|code| {
         let name = code.entry().name;
         (name, RefOr::Ref(Ref::new(format!("#/components/examples/{name}"))))
     }));
-    let mut response = ResponseBuilder::new().description(says.join(" ")).build();
+    let mut response = ResponseBuilder::new().description(codes_say.join(" ")).build();
     response.content.insert(MEDIA_TYPE.to_owned(), RefOr::T(content.build()));
     let status = codes.first().map_or(0, |c| c.entry().status.as_u16());
-    for (name, when) in [
-        ("X-Request-Id", true),
-        ("WWW-Authenticate", status == 401),
-        ("Retry-After", status == 503),
-    ] {
-        if when {
-            response.headers.insert(name.to_owned(), header(name));
-        }
+    let mut headers = vec!["X-Request-Id"];
+    match status {
+        401 => headers.push("WWW-Authenticate"),
+        429 | 503 => headers.push("Retry-After"),
+        _ => {}
     }
+    response.headers.extend(headers.into_iter().map(|name| (name.to_owned(), header(name))));
     response
 }
 
