@@ -1,6 +1,8 @@
 //! Events: what a client is told by webhook, and the JSON in which it is told.
 
 mod body;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 
 use crate::account::Mode;
 use crate::event::body::{Body, InboundData, MessageData, json};

@@ -11,6 +11,8 @@ pub mod inbound_message;
 pub mod lease;
 pub mod message;
 pub mod money;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod optout;
 pub mod originator;
 pub mod phone;

@@ -369,6 +369,17 @@ pub enum Step {
 }
 
 impl Step {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Accepted,
+        Self::SentAgain,
+        Self::Sent,
+        Self::Ended(Status::Delivered),
+        Self::Ended(Status::Failed),
+        Self::Ended(Status::Cancelled),
+        Self::LateReceipt,
+    ];
+
     /// As on the wire.
     pub const fn name(self) -> &'static str {
         match self {

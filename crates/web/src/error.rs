@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use heliograph_service::error::Error;
 use serde::Serialize;
 use std::borrow::Cow;
+use utoipa::ToSchema;
 
 /// What a client is told when something does not work.
 #[derive(Clone, Debug)]
@@ -89,6 +90,25 @@ impl Problem {
     /// The answer, with the id of the request that it answers.
     pub(crate) fn render(&self, request_id: &str) -> Response {
         let entry = self.code.entry();
+        let mut response = (entry.status, self.json(request_id)).into_response();
+        let headers = response.headers_mut();
+        let kind = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, kind);
+        match entry.status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+            }
+            _ => {}
+        }
+        response
+    }
+
+    /// The body of the answer.
+    pub(crate) fn json(&self, request_id: &str) -> Vec<u8> {
+        let entry = self.code.entry();
         let body = Body {
             kind: self.code.page(),
             title: entry.title,
@@ -98,35 +118,67 @@ impl Problem {
             request_id,
             errors: &self.faults,
         };
-        let json = serde_json::to_vec(&body).unwrap_or_default();
-        let mut response = (entry.status, json).into_response();
-        let headers = response.headers_mut();
-        let kind = HeaderValue::from_static("application/problem+json");
-        headers.insert(header::CONTENT_TYPE, kind);
-        match entry.status {
-            StatusCode::UNAUTHORIZED => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    /// How a problem of this code looks, for those who read about it.
+    pub(crate) fn sample(code: Code) -> Self {
+        match code {
+            Code::InvalidRequest => {
+                let detail = "No country has the code that the number begins with: write it like +447700900123.";
+                let fault = Fault {
+                    pointer: "#/recipient".to_owned(),
+                    code: FaultCode::InvalidNumber,
+                    detail: detail.to_owned(),
+                };
+                Self::invalid("One thing is wrong: see 'errors'.", vec![fault])
             }
-            StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+            Code::Unauthenticated => Self::unauthenticated(),
+            Code::InsufficientBalance => Error::InsufficientBalance.into(),
+            Code::ScopeMissing => Error::Scope("send").into(),
+            Code::RecipientOptedOut => Error::RecipientOptedOut.into(),
+            Code::DestinationNotAllowed => Error::DestinationNotAllowed.into(),
+            Code::NotFound => Self::not_found(),
+            Code::MethodNotAllowed => Self::method_not_allowed(),
+            Code::RequestTimeout => Self::too_slow(),
+            Code::Conflict => Error::Conflict("There are 1000 lists already.".to_owned()).into(),
+            Code::RequestInFlight => Error::RequestInFlight.into(),
+            Code::NotCancellable => Self::new(code, "The message was handed to a carrier."),
+            Code::PayloadTooLarge => Self::too_large(1 << 20),
+            Code::UnsupportedMediaType => Self::unsupported_media_type("application/json"),
+            Code::IdempotencyKeyReused => Error::IdempotencyKeyReused.into(),
+            Code::RateLimited => {
+                Self::new(code, "The key made too many requests. Try again later.")
             }
-            _ => {}
+            Code::Internal => Self::internal(),
+            Code::Overloaded => Self::overloaded(),
         }
-        response
     }
 }
 
-#[derive(Serialize)]
+/// Why a request was not done, by RFC 9457.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
+pub(crate) struct Body<'a> {
+    /// The address of a page about it.
     #[serde(rename = "type")]
+    #[schema(format = "uri-reference")]
     kind: String,
+    /// The same as `code` in a few words, for people.
     title: &'a str,
+    /// The status of the answer.
+    #[schema(minimum = 400, maximum = 599)]
     status: u16,
+    /// What is wrong with this request, and what to do.
     detail: &'a str,
+    #[schema(value_type = Code)]
     code: &'a str,
+    /// The same as the header `X-Request-Id`.
     request_id: &'a str,
+    /// Everything that is wrong with single values, if anything is.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(value_type = Vec<Fault>)]
     errors: &'a [Fault],
 }
 

@@ -3,18 +3,31 @@
 use crate::error::Problem;
 use heliograph_domain::phone::Recipient;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Rows of which it is said what is wrong; all are counted.
 const MOST_ERRORS: usize = 1_000;
 const NOTE_LIMIT: usize = 255;
 
 /// One row that can't be used.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = RowError)]
 pub(crate) struct RowError {
     /// The line in the file, from 1.
     row: u64,
+    /// What stands there for the number.
     number: String,
+    /// What is wrong with it.
     detail: String,
+}
+
+impl RowError {
+    /// One for the document.
+    pub(crate) fn sample() -> Self {
+        let detail =
+            "the number has too few digits: write it in full, with its country and area code";
+        Self { row: 4, number: "12".to_owned(), detail: detail.to_owned() }
+    }
 }
 
 /// What a file says.

@@ -43,10 +43,10 @@ pub(crate) async fn answer(
         Box::pin(refuse(&head.headers, body, Problem::overloaded())).await
     } else if taken.is_some_and(|taken| taken.wait.is_some()) {
         Box::pin(refuse(&head.headers, body, Problem::rate_limited())).await
-    } else if method == Method::POST && uri.path() == api::messages::SEND_SMS {
+    } else if method == Method::POST && uri.path() == api::messages::send::SEND_SMS {
         // The one busy door needs no search: the router costs as much as reading the request. (What is rare is
         // boxed, here and below it: an answer in the making is moved and kept for each connection.)
-        api::messages::send_sms(&app, &head, body).await.into_response()
+        api::messages::send::send_sms(&app, &head, body).await.into_response()
     } else {
         Box::pin(router.call(Request::from_parts(head, body))).await?
     };

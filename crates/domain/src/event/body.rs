@@ -23,8 +23,8 @@ pub(in crate::event) fn json(kind: &'static str, at: Timestamp, data: &impl Seri
     json
 }
 
-#[derive(Serialize)]
 /// A whole event.
+#[derive(Serialize)]
 pub(in crate::event) struct Body<'a, T> {
     #[serde(rename = "type")]
     pub(in crate::event) kind: &'static str,
@@ -45,39 +45,62 @@ fn shown_if<S: Serializer>(value: &Option<impl Display>, s: S) -> Result<S::Ok, 
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 /// A message that ended, as it is told.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = MessageEventData))]
+#[serde(rename_all = "camelCase")]
 pub(in crate::event) struct MessageData<'a> {
+    /// The message's id.
     #[serde(serialize_with = "shown")]
     id: MessageId,
+    /// Whom it was for.
     #[serde(serialize_with = "shown")]
     recipient: Recipient,
+    /// Who it was from.
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::originator::Originator))]
     originator: &'a str,
+    /// What you gave the message.
     reference: Option<&'a str>,
+    /// The campaign that it belongs to.
     #[serde(serialize_with = "shown_if")]
     campaign_id: Option<Uuid>,
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::account::Mode))]
     mode: &'static str,
+    /// How it ended: `DELIVERED` or `FAILED`.
+    #[cfg_attr(feature = "openapi", schema(value_type = message::Status))]
     status: &'static str,
+    /// Why it failed, if it did.
     failure: Option<FailureData<'a>>,
+    /// Of how many parts it is.
     parts: u16,
+    /// What was charged.
     #[serde(serialize_with = "shown")]
     price: Amount,
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Currency))]
     currency: &'a str,
+    /// When it was accepted.
     #[serde(serialize_with = "shown")]
     created_at: Timestamp,
+    /// When a carrier had taken its last part.
     #[serde(serialize_with = "shown_if")]
     sent_at: Option<Timestamp>,
+    /// When it ended.
     #[serde(serialize_with = "shown_if")]
     done_at: Option<Timestamp>,
 }
 
+/// Why a message failed.
 #[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Failure))]
 #[serde(rename_all = "camelCase")]
 struct FailureData<'a> {
+    #[cfg_attr(feature = "openapi", schema(value_type = message::FailureCode))]
     code: &'static str,
+    /// Whether the same message would fail again.
     permanent: bool,
+    /// The same as `code` in one sentence, for people.
     detail: &'static str,
+    /// The carrier's own word for it, if there was one.
     carrier_code: Option<&'a str>,
 }
 
@@ -109,22 +132,33 @@ impl<'a> MessageData<'a> {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 /// What a person sent, as it is told.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = InboundEventData))]
+#[serde(rename_all = "camelCase")]
 pub(in crate::event) struct InboundData<'a> {
+    /// Its id.
     #[serde(serialize_with = "shown")]
     id: InboundId,
+    /// Who sent it: digits without the plus, or a name.
     from: &'a str,
+    /// The number that it was written to.
     to: &'a str,
+    /// What it says.
     text: &'a str,
+    /// When its last part came.
     #[serde(serialize_with = "shown")]
     received_at: Timestamp,
+    /// The last message from that number to that person.
     #[serde(serialize_with = "shown_if")]
     in_reply_to: Option<MessageId>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Keyword>))]
     keyword: Option<&'static str>,
+    #[cfg_attr(feature = "openapi", schema(value_type = crate::account::Mode))]
     mode: &'static str,
+    /// Whether all of its parts came.
     complete: bool,
+    /// Whether the text was cut to keep the body below 20 kB; the API shows the whole.
     text_truncated: bool,
 }
 

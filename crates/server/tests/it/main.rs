@@ -7,6 +7,8 @@ mod commands;
 #[cfg(test)]
 mod database;
 #[cfg(test)]
+mod docs;
+#[cfg(test)]
 mod draining;
 #[cfg(test)]
 mod first_message;
@@ -28,6 +30,8 @@ mod listen;
 mod live;
 #[cfg(test)]
 mod messages;
+#[cfg(test)]
+mod openapi;
 #[cfg(test)]
 mod optouts;
 #[cfg(test)]

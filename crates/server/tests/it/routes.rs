@@ -25,7 +25,8 @@ fn unknown_addresses_and_methods(engine: Engine) {
         "/v1/messages/",
         "/v1/messages/a/b",
         "/v2/send/sms",
-        "/docs",
+        "/docs/",
+        "/docs/errors/",
         "/v1/send/sms/../sms",
         "/%2e%2e/etc/passwd",
     ] {

@@ -4,26 +4,33 @@ use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
 use crate::error::Problem;
+use crate::error::code::Code;
 use crate::error::fault::FaultCode;
 use crate::import;
 use crate::once::{self, Reply};
+use crate::openapi::document::OPTOUTS;
+use crate::openapi::operation::Operation;
+use crate::openapi::routes::Routes;
+use crate::openapi::written::WrittenNumber;
 use crate::query::{self, Page};
-use crate::view::{json, shown, shown_if};
-use axum::Router;
+use crate::view::{self, shown, shown_if};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{InboundId, OptoutListId};
-use heliograph_domain::optout::{Optout, OptoutList, STANDARD};
+use heliograph_domain::optout::{Optout, OptoutList, STANDARD, Source};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use heliograph_service::once::{Asked, OPTOUT_IMPORT, OPTOUT_LISTS, OPTOUT_NUMBERS};
 use heliograph_service::optouts::{self, Which};
 use serde::Serialize;
+use serde_json::json;
 use std::sync::Arc;
-use uuid::Uuid;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use uuid::{Uuid, uuid};
 
 const BODY_LIMIT: usize = 1 << 20;
 const IMPORT_LIMIT: usize = 16 << 20;
@@ -33,14 +40,46 @@ const NOTE_LIMIT: usize = 255;
 type One = Result<Path<String>, PathRejection>;
 type Two = Result<Path<(String, String)>, PathRejection>;
 
-pub(crate) fn routes() -> Router<Arc<App>> {
-    let numbers = "/optout-lists/{id}/numbers";
-    Router::new()
-        .route("/optout-lists", get(lists).post(make))
-        .route("/optout-lists/{id}", get(show).delete(remove_list))
-        .route(numbers, get(numbers_of).post(add))
-        .route("/optout-lists/{id}/numbers/import", post(import))
-        .route("/optout-lists/{id}/numbers/{number}", get(number).delete(remove))
+const LISTS: &str = "/v1/optout-lists";
+const LIST: &str = "/v1/optout-lists/{id}";
+const NUMBERS: &str = "/v1/optout-lists/{id}/numbers";
+const NUMBER: &str = "/v1/optout-lists/{id}/numbers/{number}";
+const IMPORT: &str = "/v1/optout-lists/{id}/numbers/import";
+
+pub(crate) fn routes() -> Routes {
+    let read = |operation: Operation| operation.tag(OPTOUTS).scope(Scope::Read);
+    let manage = |operation: Operation| operation.tag(OPTOUTS).scope(Scope::Manage);
+    Routes::default()
+        .add(read(about_lists()), lists)
+        .add(manage(about_make()), make)
+        .add(read(about_show()), show)
+        .add(manage(about_remove_list()), remove_list)
+        .add(read(about_numbers()), numbers_of)
+        .add(manage(about_add()), add)
+        .add(manage(about_import()), import)
+        .add(read(about_number()), number)
+        .add(manage(about_remove()), remove)
+}
+
+fn of_list(operation: Operation) -> Operation {
+    operation.part("id", "The id of the list, or `default` for the account's default list.", text())
+}
+
+fn of_number(operation: Operation) -> Operation {
+    let number = "The number, with its country code; a plus in front may be left out.";
+    of_list(operation).part("number", number, text())
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn about_lists() -> Operation {
+    Operation::get(LISTS, "listOptoutLists", "Lists the opt-out lists")
+        .describe(
+            "The oldest first; the first of them is the default list, which every account has.",
+        )
+        .answers_page(&ListView::sample())
 }
 
 async fn lists(
@@ -53,6 +92,27 @@ async fn lists(
     let after = page.after.unwrap_or(OptoutListId(Uuid::nil()));
     let found = optouts::lists(&app.context, &caller, after, page.look()).await?;
     Ok(page.answer(&found, |l| l.id, ListView::of))
+}
+
+// What `make` reads.
+/// An opt-out list to be made.
+#[derive(ToSchema)]
+#[schema(as = NewOptoutList)]
+#[expect(dead_code, reason = "it documents what is read field by field")]
+struct NewList {
+    /// What you call it. It must not be blank.
+    #[schema(min_length = 1, max_length = 100, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
+    name: String,
+}
+
+fn about_make() -> Operation {
+    Operation::post(LISTS, "createOptoutList", "Makes an opt-out list")
+        .describe("An account can have 1,000 of them in each mode.")
+        .takes::<NewList>(&[("a list", json!({ "name": "Newsletter" }))])
+        .answers(StatusCode::CREATED, "The list.", &ListView::sample())
+        .header("Location")
+        .idempotent()
+        .problems(&[Code::Conflict])
 }
 
 async fn make(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
@@ -81,6 +141,14 @@ async fn make(State(app): State<Arc<App>>, request: Request) -> Result<Response,
     Ok(once::answer(done, reply))
 }
 
+fn about_show() -> Operation {
+    of_list(Operation::get(LIST, "getOptoutList", "Shows an opt-out list")).answers(
+        StatusCode::OK,
+        "The list.",
+        &ListView::sample(),
+    )
+}
+
 async fn show(
     State(app): State<Arc<App>>,
     id: One,
@@ -90,7 +158,14 @@ async fn show(
     let caller = auth::reader(&app, &headers).await?;
     query::none(&uri)?;
     let found = optouts::list(&app.context, &caller, which(id)?).await?;
-    Ok(json(StatusCode::OK, &ListView::of(&found)))
+    Ok(view::json(StatusCode::OK, &ListView::of(&found)))
+}
+
+fn about_remove_list() -> Operation {
+    of_list(Operation::delete(LIST, "deleteOptoutList", "Removes an opt-out list"))
+        .describe("With everyone on it. The default list can't be removed.")
+        .answers_nothing(StatusCode::NO_CONTENT, "It is gone.")
+        .problems(&[Code::Conflict])
 }
 
 async fn remove_list(
@@ -103,6 +178,12 @@ async fn remove_list(
     query::none(&uri)?;
     optouts::remove_list(&app.context, &caller, which(id)?).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn about_numbers() -> Operation {
+    of_list(Operation::get(NUMBERS, "listOptouts", "Lists the numbers on an opt-out list"))
+        .describe("In the order of the numbers, each with the evidence of how it came there.")
+        .answers_page(&NumberView::sample())
 }
 
 async fn numbers_of(
@@ -118,6 +199,12 @@ async fn numbers_of(
     Ok(page.answer(&found, |o| o.number.0, NumberView::of))
 }
 
+fn about_number() -> Operation {
+    of_number(Operation::get(NUMBER, "getOptout", "Shows a number on an opt-out list"))
+        .describe("404 when it is not on the list.")
+        .answers(StatusCode::OK, "The number, with the evidence.", &NumberView::sample())
+}
+
 async fn number(
     State(app): State<Arc<App>>,
     path: Two,
@@ -128,7 +215,13 @@ async fn number(
     query::none(&uri)?;
     let (which, number) = which_number(path)?;
     let found = optouts::number(&app.context, &caller, which, number).await?;
-    Ok(json(StatusCode::OK, &NumberView::of(&found)))
+    Ok(view::json(StatusCode::OK, &NumberView::of(&found)))
+}
+
+fn about_remove() -> Operation {
+    of_number(Operation::delete(NUMBER, "deleteOptout", "Takes a number off an opt-out list"))
+        .describe("Its evidence is lost.")
+        .answers_nothing(StatusCode::NO_CONTENT, "It is off the list.")
 }
 
 async fn remove(
@@ -142,6 +235,30 @@ async fn remove(
     let (which, number) = which_number(path)?;
     optouts::remove(&app.context, &caller, which, number).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+// What `add` reads.
+/// A number to be put on a list.
+#[derive(ToSchema)]
+#[schema(as = NewOptout)]
+#[expect(dead_code, reason = "it documents what is read field by field")]
+struct NewNumber {
+    #[schema(value_type = WrittenNumber)]
+    number: String,
+    /// What you want to remember about it.
+    #[schema(max_length = 255, pattern = r"^[^\x00]*$")]
+    note: Option<String>,
+}
+
+fn about_add() -> Operation {
+    let body = json!({ "number": "+447700900123", "note": "asked by telephone" });
+    of_list(Operation::post(NUMBERS, "addOptout", "Puts a number on an opt-out list"))
+        .describe("A number that is on it already keeps its first evidence.")
+        .takes::<NewNumber>(&[("a number", body)])
+        .answers(StatusCode::OK, "It was on the list already.", &NumberView::sample())
+        .answers(StatusCode::CREATED, "It is on the list now.", &NumberView::sample())
+        .header("Location")
+        .idempotent()
 }
 
 async fn add(State(app): State<Arc<App>>, id: One, request: Request) -> Result<Response, Problem> {
@@ -165,9 +282,8 @@ async fn add(State(app): State<Arc<App>>, id: One, request: Request) -> Result<R
     let once = once::read(&head.headers, &bytes)?;
     let place = head.uri.path();
     let reply = |(there, new): &(Optout, bool)| match new {
-        // What stands before the router's own part of the path is not in it.
         true => {
-            let address = format!("/v1{place}/{number}");
+            let address = format!("{place}/{number}");
             Reply::new(StatusCode::CREATED, Some(address), &NumberView::of(there))
         }
         false => Reply::new(StatusCode::OK, None, &NumberView::of(there)),
@@ -177,6 +293,18 @@ async fn add(State(app): State<Arc<App>>, id: One, request: Request) -> Result<R
     let (which, wish) = (which(id)?, (number, note));
     let done = optouts::add_one(&app.context, &caller, which, wish, asked).await?;
     Ok(once::answer(done, reply))
+}
+
+fn about_import() -> Operation {
+    of_list(Operation::post(IMPORT, "importOptouts", "Puts the numbers of a file on an opt-out list"))
+        .describe(
+            "A CSV file in UTF-8, of at most 16 MiB. Its first line names the columns: `number`, and `note` if there is \
+             one; others are passed over. A bad row does not spoil the others: all are counted, the first 1,000 \
+             described. Importing the same file again does no harm.",
+        )
+        .takes_csv("number,note\n+447700900123,asked by telephone\n447700900124,\n12,\n")
+        .answers(StatusCode::OK, "What became of the rows.", &Imported::sample())
+        .idempotent()
 }
 
 async fn import(
@@ -193,7 +321,7 @@ async fn import(
     let good = numbers.len();
     let reply = |added: &usize| {
         let (added, already_listed) = (*added, good - added);
-        let errors = &*errors;
+        let errors = errors.clone();
         Reply::new(StatusCode::OK, None, &Imported { added, already_listed, invalid, errors })
     };
     let keep = |added: &usize| reply(added).kept();
@@ -221,20 +349,36 @@ fn which_number(path: Two) -> Result<(Which, Recipient), Problem> {
     Ok((which_of(&id)?, number))
 }
 
-/// A list as the API shows it.
-#[derive(Serialize)]
+/// A list of numbers that messages which enforce it are not sent to.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OptoutList)]
 #[serde(rename_all = "camelCase")]
 struct ListView {
+    /// Its id.
     #[serde(serialize_with = "shown")]
     id: OptoutListId,
+    /// What you call it.
     name: String,
+    /// Whether it is the default list: the one that single messages enforce.
     default: bool,
+    #[schema(value_type = Mode)]
     mode: &'static str,
+    /// When it was made.
     #[serde(serialize_with = "shown")]
     created_at: Timestamp,
 }
 
 impl ListView {
+    fn sample() -> Self {
+        Self {
+            id: OptoutListId(uuid!("01a1fd13-f90c-7f31-93c4-53a4d7a2c0de")),
+            name: "Newsletter".to_owned(),
+            default: false,
+            mode: Mode::Live.name(),
+            created_at: Timestamp(1_795_247_307_020),
+        }
+    }
+
     fn of(l: &OptoutList) -> Self {
         Self {
             id: l.id,
@@ -247,21 +391,39 @@ impl ListView {
 }
 
 /// A number on a list, with the evidence.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Optout)]
 #[serde(rename_all = "camelCase")]
 struct NumberView {
+    /// Who wants nothing more.
     #[serde(serialize_with = "shown")]
     number: Recipient,
+    #[schema(value_type = Source)]
     source: &'static str,
+    /// The message in which they said so.
     #[serde(serialize_with = "shown_if")]
     inbound_message_id: Option<InboundId>,
+    /// To whom they said so: the number that they wrote to.
     originator: Option<String>,
+    /// What whoever added it wrote down.
     note: Option<String>,
+    /// Since when it is there.
     #[serde(serialize_with = "shown")]
     created_at: Timestamp,
 }
 
 impl NumberView {
+    fn sample() -> Self {
+        Self {
+            number: Recipient(447_700_900_123),
+            source: Source::Reply.name(),
+            inbound_message_id: Some(InboundId(uuid!("01a1fd14-0a04-7bdd-8caa-a6c27b412260"))),
+            originator: Some("447700900000".to_owned()),
+            note: None,
+            created_at: Timestamp(1_795_247_311_364),
+        }
+    }
+
     fn of(o: &Optout) -> Self {
         Self {
             number: o.number,
@@ -275,11 +437,23 @@ impl NumberView {
 }
 
 /// What became of a file.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = OptoutImport)]
 #[serde(rename_all = "camelCase")]
-struct Imported<'a> {
+struct Imported {
+    /// Rows whose number is on the list now.
     added: usize,
+    /// Rows whose number was there already, or stands in the file twice.
     already_listed: usize,
+    /// Rows that can't be used.
     invalid: usize,
-    errors: &'a [import::RowError],
+    /// The first 1,000 of those.
+    errors: Vec<import::RowError>,
+}
+
+impl Imported {
+    fn sample() -> Self {
+        let errors = vec![import::RowError::sample()];
+        Self { added: 1, already_listed: 1, invalid: 1, errors }
+    }
 }

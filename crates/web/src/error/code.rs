@@ -12,10 +12,8 @@ pub(crate) struct Entry {
     /// The same in a few words, for people.
     pub(crate) title: &'static str,
     /// What happened.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
     pub(crate) meaning: &'static str,
     /// What to do about it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
     pub(crate) remedy: &'static str,
 }
 
@@ -29,7 +27,6 @@ macro_rules! codes {
 
         impl Code {
             /// All of them, by status.
-            #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
             pub(crate) const ALL: &[Self] = &[$(Self::$id,)+];
 
             /// What is said about it.

@@ -1,9 +1,10 @@
 //! The table of faults: what can be wrong with one value of a request.
 
 use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 /// One thing that is wrong with a request.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
 pub(crate) struct Fault {
     /// Where: a JSON pointer into the body as a URI fragment, `query:NAME` or `header:NAME`.
     pub(crate) pointer: String,
@@ -23,7 +24,6 @@ macro_rules! faults {
 
         impl FaultCode {
             /// All of them, in the order of the alphabet.
-            #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
             pub(crate) const ALL: &[Self] = &[$(Self::$id,)+];
 
             /// As on the wire.
@@ -32,7 +32,6 @@ macro_rules! faults {
             }
 
             /// What it means, and what to do.
-            #[cfg_attr(not(test), expect(dead_code, reason = "the pages that show it come next"))]
             pub(crate) const fn meaning(self) -> &'static str {
                 match self { $(Self::$id => $meaning,)+ }
             }

@@ -1,10 +1,12 @@
 //! `GET /v1/messages`: what was sent, the newest first.
 
-use crate::api::messages::View;
+use crate::api::messages::view::View;
 use crate::app::App;
 use crate::auth;
 use crate::error::Problem;
 use crate::error::fault::FaultCode;
+use crate::openapi::operation::Operation;
+use crate::openapi::written::WrittenNumber;
 use crate::query::{Page, Params, listed};
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
@@ -15,9 +17,34 @@ use heliograph_domain::time::Timestamp;
 use heliograph_service::messages::{self, Filter};
 use std::str::FromStr;
 use std::sync::Arc;
+use utoipa::PartialSchema;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
 use uuid::Uuid;
 
-pub(super) async fn list(
+pub(crate) fn about() -> Operation {
+    let time = "An instant in RFC 3339, like `2026-11-20T09:00:00Z`; a plus sign in it is written as `%2B`.";
+    Operation::get("/v1/messages", "listMessages", "Lists messages, the newest first")
+        .describe(
+            "All filters that are given must hold. A page reads a limited number of messages, so that it comes at once \
+             however many there are: where few of them match, it may hold fewer than `limit`, even none, and still have \
+             a `nextCursor`. Only a page whose `nextCursor` is null is the last.",
+        )
+        .narrowed("status", "Where they stand.", Status::schema())
+        .narrowed("recipient", "Whom they are for.", WrittenNumber::schema())
+        .narrowed("reference", "What you gave them, exactly.", text(r"^[^\x00]*$", None))
+        .narrowed("campaignId", "The campaign that they belong to.", text("", Some("uuid")))
+        .narrowed("from", &format!("Accepted then or later. {time}"), text("", Some("date-time")))
+        .narrowed("to", &format!("Accepted before that. {time}"), text("", Some("date-time")))
+        .answers_page(&View::sample(Status::Delivered))
+}
+
+fn text(pattern: &str, format: Option<&str>) -> ObjectBuilder {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    let text = text.format(format.map(|f| SchemaFormat::Custom(f.to_owned())));
+    text.pattern((!pattern.is_empty()).then_some(pattern))
+}
+
+pub(crate) async fn list(
     State(app): State<Arc<App>>,
     uri: Uri,
     headers: HeaderMap,

@@ -1,0 +1,63 @@
+//! What is the same for everybody: rendered once, and sent again only when it changed.
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use heliograph_domain::secret;
+use std::fmt::Write;
+
+/// A file in memory.
+#[derive(Clone)]
+pub(crate) struct Asset {
+    kind: HeaderValue,
+    body: Bytes,
+    etag: HeaderValue,
+}
+
+/// Nothing but our own pages and style sheets, no script, and no frame around them.
+const POLICY: &str = "default-src 'self'; script-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
+const PERMISSIONS: HeaderName = HeaderName::from_static("permissions-policy");
+
+impl Asset {
+    pub(crate) fn new(kind: &'static str, body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        let mut etag = "\"".to_owned();
+        for byte in secret::fingerprint(&body).iter().take(12) {
+            let _ = write!(etag, "{byte:02x}");
+        }
+        etag.push('"');
+        let etag = HeaderValue::from_str(&etag).unwrap_or(HeaderValue::from_static("\"\""));
+        Self { kind: HeaderValue::from_static(kind), body, etag }
+    }
+
+    /// The answer to whoever may have it already.
+    pub(crate) fn answer(&self, request: &HeaderMap) -> Response {
+        let had = request.get_all(header::IF_NONE_MATCH).iter().any(|tags| self.is_in(tags));
+        let mut response = match had {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => self.body.clone().into_response(),
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, self.kind.clone());
+        headers.insert(header::ETAG, self.etag.clone());
+        for (name, value) in [
+            (header::CACHE_CONTROL, "no-cache"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (PERMISSIONS, "camera=(), geolocation=(), microphone=()"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+
+    fn is_in(&self, tags: &HeaderValue) -> bool {
+        let ours = self.etag.to_str().unwrap_or_default();
+        let tags = tags.to_str().unwrap_or_default();
+        tags.split(',')
+            .map(str::trim)
+            .any(|t| t == "*" || t.strip_prefix("W/").unwrap_or(t) == ours)
+    }
+}
