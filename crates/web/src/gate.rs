@@ -102,9 +102,10 @@ impl Gate {
         self.reached(Stage::Draining).await;
     }
 
-    /// Comes back when requests that are not answered yet are cut off.
+    /// Comes back when requests that are not answered yet are cut off: not when the listener ends in time, since
+    /// then nothing is under way but refusals.
     pub(crate) async fn late(&mut self) {
-        self.reached(Stage::Late).await;
+        drop(self.stage.wait_for(|s| *s == Stage::Late).await);
     }
 
     /// Comes back when the listener ends.
@@ -154,6 +155,16 @@ mod tests {
         };
         let (late, ()) = tokio::join!(keeper.drain(Duration::from_secs(10)), leave);
         assert!(!late && inside.enter().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_are_not_cut_off_when_all_have_left_in_time() {
+        let keeper = GateKeeper::new(2);
+        let mut gate = keeper.gate();
+        assert!(!keeper.drain(Duration::from_secs(10)).await);
+        keeper.close();
+        gate.closing().await;
+        assert!(tokio::time::timeout(Duration::from_secs(60), gate.late()).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]
