@@ -1,8 +1,9 @@
 //! Who may come in: no more requests than the node can carry, and no new ones once it goes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Notify, watch};
 
 /// How far the node is on its way out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -17,34 +18,50 @@ enum Stage {
     Closing,
 }
 
+/// Requests that are in, and above them [`DRAINING`]: one number, so that each request costs one addition and
+/// one subtraction, and none slips in between.
+#[derive(Debug)]
+struct Count {
+    inside: AtomicU64,
+    most: u64,
+    /// Told when the last one has left while the node drains.
+    empty: Notify,
+}
+
+/// Added to the count when the node drains: more than anybody lets in.
+const DRAINING: u64 = 1 << 32;
+
 /// Opens and closes the gates: for whoever starts and stops the node.
 #[derive(Debug)]
 pub struct GateKeeper {
     stage: watch::Sender<Stage>,
-    in_flight: Arc<Semaphore>,
-    most: u32,
+    count: Arc<Count>,
 }
 
 impl GateKeeper {
     /// Lets in so many requests at once.
     pub fn new(max_in_flight: u32) -> Self {
-        let most = usize::try_from(max_in_flight).unwrap_or(usize::MAX);
-        let in_flight = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-        Self { stage: watch::Sender::new(Stage::Open), in_flight, most: max_in_flight }
+        let (inside, most) = (AtomicU64::new(0), u64::from(max_in_flight));
+        let count = Arc::new(Count { inside, most, empty: Notify::new() });
+        Self { stage: watch::Sender::new(Stage::Open), count }
     }
 
     /// A gate that this keeper opens and closes.
     pub fn gate(&self) -> Gate {
-        Gate { stage: self.stage.subscribe(), in_flight: self.in_flight.clone() }
+        Gate { stage: self.stage.subscribe(), count: self.count.clone() }
     }
 
     /// Lets no new request in and waits until all that are in are answered; cuts off those that are not by
     /// then, and says whether that was needed. Whoever asks from now on is refused in words.
     pub async fn drain(&self, patience: Duration) -> bool {
+        self.count.inside.fetch_or(DRAINING, Ordering::AcqRel);
         self.stage.send_replace(Stage::Draining);
-        // A request takes its permit before it looks at the stage: once all permits are here, none is in.
-        let all = self.in_flight.acquire_many(self.most);
-        let late = tokio::time::timeout(patience, all).await.is_err();
+        let empty = async {
+            while self.count.inside.load(Ordering::Acquire) != DRAINING {
+                self.count.empty.notified().await;
+            }
+        };
+        let late = tokio::time::timeout(patience, empty).await.is_err();
         if late {
             self.stage.send_replace(Stage::Late);
         }
@@ -61,18 +78,23 @@ impl GateKeeper {
 #[derive(Clone, Debug)]
 pub struct Gate {
     stage: watch::Receiver<Stage>,
-    in_flight: Arc<Semaphore>,
+    count: Arc<Count>,
 }
 
+/// Room for one request, until it is dropped.
+pub(crate) struct Permit<'a>(&'a Count);
+
 impl Gate {
-    /// Room for one request, until the permit is dropped; none when the node is full, or on its way out.
-    pub(crate) fn enter(&self) -> Option<SemaphorePermit<'_>> {
-        let permit = self.in_flight.try_acquire().ok()?;
-        (!self.is_draining()).then_some(permit)
+    /// Room for one request; none when the node is full, or on its way out.
+    pub(crate) fn enter(&self) -> Option<Permit<'_>> {
+        let before = self.count.inside.fetch_add(1, Ordering::AcqRel);
+        // Who finds no room leaves again.
+        let permit = Permit(&self.count);
+        (before < self.count.most).then_some(permit)
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        *self.stage.borrow() != Stage::Open
+        self.count.inside.load(Ordering::Acquire) >= DRAINING
     }
 
     /// Comes back when new requests are refused.
@@ -80,9 +102,10 @@ impl Gate {
         self.reached(Stage::Draining).await;
     }
 
-    /// Comes back when requests that are not answered yet are cut off.
+    /// Comes back when requests that are not answered yet are cut off: not when the listener ends in time, since
+    /// then nothing is under way but refusals.
     pub(crate) async fn late(&mut self) {
-        self.reached(Stage::Late).await;
+        drop(self.stage.wait_for(|s| *s == Stage::Late).await);
     }
 
     /// Comes back when the listener ends.
@@ -93,6 +116,14 @@ impl Gate {
     /// A keeper that is gone has closed.
     async fn reached(&mut self, stage: Stage) {
         drop(self.stage.wait_for(|s| *s >= stage).await);
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if self.0.inside.fetch_sub(1, Ordering::AcqRel) == DRAINING + 1 {
+            self.0.empty.notify_one();
+        }
     }
 }
 
@@ -124,6 +155,16 @@ mod tests {
         };
         let (late, ()) = tokio::join!(keeper.drain(Duration::from_secs(10)), leave);
         assert!(!late && inside.enter().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_are_not_cut_off_when_all_have_left_in_time() {
+        let keeper = GateKeeper::new(2);
+        let mut gate = keeper.gate();
+        assert!(!keeper.drain(Duration::from_secs(10)).await);
+        keeper.close();
+        gate.closing().await;
+        assert!(tokio::time::timeout(Duration::from_secs(60), gate.late()).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]

@@ -83,6 +83,7 @@ impl Client {
         let mut connection = JoinSet::new();
         let sender = runtime.block_on(async {
             let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
             let name = ServerName::try_from("127.0.0.1").unwrap();
             let stream = trusted.connector(protocol).connect(name, stream).await?;
             assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol));
@@ -95,7 +96,11 @@ impl Client {
         let sender = &mut self.sender;
         self.runtime.block_on(async {
             let response = match sender {
-                Sender::Http1(sender) => sender.send_request(request).await?,
+                Sender::Http1(sender) => {
+                    // The task that drives the connection may not have seen the end of the last answer yet.
+                    sender.ready().await?;
+                    sender.send_request(request).await?
+                }
                 Sender::Http2(sender) => sender.send_request(request).await?,
             };
             whole(response).await
