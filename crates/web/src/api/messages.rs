@@ -1,5 +1,8 @@
 //! `POST /v1/send/sms` and `GET /v1/messages/{id}`.
 
+mod view;
+
+use crate::api::messages::view::{QuoteView, View};
 use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
@@ -11,35 +14,23 @@ use crate::openapi::operation::Operation;
 use crate::openapi::routes::Routes;
 use crate::openapi::written::{OnlyFalse, WrittenNumber, WrittenOriginator};
 use crate::query;
-use crate::view::{self, shown};
+use crate::view::json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
-use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::account::Scope;
 use heliograph_domain::id::MessageId;
-use heliograph_domain::message::{
-    self, Failure, FailureCode, Message, State as MessageState, Status,
-};
-use heliograph_domain::money::Amount;
-use heliograph_domain::openapi::Currency;
-use heliograph_domain::originator::Originator;
-use heliograph_domain::phone::Recipient;
+use heliograph_domain::message::{State as MessageState, Status};
 use heliograph_domain::secret;
-use heliograph_domain::text::Encoding;
-use heliograph_domain::time::Timestamp;
-use heliograph_service::caller::Caller;
 use heliograph_service::error::Error;
 use heliograph_service::messages::{self, DEFAULT_VALIDITY, Once, Send};
-use heliograph_service::price::Quote;
-use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use utoipa::{PartialSchema, ToSchema};
-use uuid::uuid;
 
 const BODY_LIMIT: usize = 1 << 20;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -141,7 +132,7 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
         // No transaction follows that would look at the key again.
         let caller = Box::pin(auth::reader(app, headers)).await?;
         let quote = messages::dry_run(&app.context, &caller, &request).await?;
-        return Ok(view::json(StatusCode::OK, &quoted(&request, quote, &caller)));
+        return Ok(json(StatusCode::OK, &QuoteView::new(&request, quote, &caller)));
     }
     let once = idempotency_key(headers, &bytes)?;
     let sent = messages::send(&app.context, &app.writer, &caller, request, once).await;
@@ -150,7 +141,7 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
     }
     let sent = sent?;
     let state = MessageState::accepted(sent.message.parts, sent.message.part_price);
-    let mut response = view::json(StatusCode::CREATED, &View::new(&sent.message, &state, &caller));
+    let mut response = json(StatusCode::CREATED, &View::new(&sent.message, &state, &caller));
     let headers = response.headers_mut();
     if let Ok(address) = HeaderValue::from_str(&format!("/v1/messages/{}", sent.message.id)) {
         headers.insert(header::LOCATION, address);
@@ -172,7 +163,7 @@ async fn show(
     let Path(id) = id.map_err(|_| Problem::not_found())?;
     let id: MessageId = id.parse().map_err(|_| Problem::not_found())?;
     let (message, state) = messages::get(&app.context, &caller, id).await?;
-    Ok(view::json(StatusCode::OK, &View::new(&message, &state, &caller)))
+    Ok(json(StatusCode::OK, &View::new(&message, &state, &caller)))
 }
 
 fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
@@ -233,193 +224,5 @@ fn idempotency_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Once>, Pro
             };
             Err(Problem::invalid("The Idempotency-Key can't be used.", vec![fault]))
         }
-    }
-}
-
-/// A message, and where it stands.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Message)]
-#[serde(rename_all = "camelCase")]
-struct View<'a> {
-    /// Its id.
-    #[serde(serialize_with = "shown")]
-    id: MessageId,
-    /// Whom it is for.
-    #[serde(serialize_with = "shown")]
-    recipient: Recipient,
-    #[schema(value_type = Status)]
-    status: &'static str,
-    #[schema(value_type = Originator)]
-    originator: &'a str,
-    /// What you gave it.
-    reference: Option<&'a str>,
-    /// What it says.
-    text: &'a str,
-    #[schema(value_type = Mode)]
-    mode: &'static str,
-    #[schema(value_type = Encoding)]
-    encoding: &'static str,
-    /// In how many parts it is sent.
-    #[schema(minimum = 1, maximum = 10)]
-    parts: u16,
-    /// How many of them a carrier took.
-    #[schema(minimum = 0, maximum = 10)]
-    parts_accepted: u16,
-    /// How many of them are on the handset.
-    #[schema(minimum = 0, maximum = 10)]
-    parts_delivered: u16,
-    /// What it costs; once it has failed, what it did cost.
-    #[serde(serialize_with = "shown")]
-    price: Amount,
-    #[schema(value_type = Currency)]
-    currency: &'a str,
-    /// When it was accepted.
-    #[serde(serialize_with = "shown")]
-    created_at: Timestamp,
-    /// When its validity ends.
-    #[serde(serialize_with = "shown")]
-    expires_at: Timestamp,
-    /// When a carrier had taken its last part.
-    #[schema(value_type = Option<Timestamp>)]
-    sent_at: Option<String>,
-    /// When it reached its final status.
-    #[schema(value_type = Option<Timestamp>)]
-    done_at: Option<String>,
-    /// Why it failed, if it did.
-    failure: Option<FailureView<'a>>,
-    /// The carrier's response to a part was lost: whether it was taken is not known yet.
-    in_doubt: bool,
-    /// It was sent again after a lost response: the recipient may have it twice.
-    possible_duplicate: bool,
-}
-
-/// Why a message failed.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Failure)]
-#[serde(rename_all = "camelCase")]
-struct FailureView<'a> {
-    #[schema(value_type = FailureCode)]
-    code: &'static str,
-    /// Whether the same message would fail again.
-    permanent: bool,
-    /// The same as `code` in one sentence, for people.
-    detail: &'static str,
-    /// The carrier's own word for it, if there was one.
-    carrier_code: Option<&'a str>,
-}
-
-impl View<'static> {
-    /// One for the document: `QUEUED` or `DELIVERED`.
-    fn sample(status: Status) -> Self {
-        let done = status.is_final();
-        let parts = u16::from(done);
-        let at = |millis| done.then(|| Timestamp(millis).to_string());
-        Self {
-            id: MessageId(uuid!("01a1fd13-fdac-71b5-af6a-ef0fb5c1bcea")),
-            recipient: Recipient(447_700_900_123),
-            status: status.name(),
-            originator: "Heliograph",
-            reference: Some("order 7"),
-            text: "Your parcel comes at 9",
-            mode: Mode::Live.name(),
-            encoding: Encoding::Gsm7.name(),
-            parts: 1,
-            parts_accepted: parts,
-            parts_delivered: parts,
-            price: Amount(42_000),
-            currency: "EUR",
-            created_at: Timestamp(1_795_247_308_204),
-            expires_at: Timestamp(1_795_420_108_204),
-            sent_at: at(1_795_247_308_302),
-            done_at: at(1_795_247_308_500),
-            failure: None,
-            in_doubt: false,
-            possible_duplicate: false,
-        }
-    }
-}
-
-impl<'a> View<'a> {
-    fn new(m: &'a Message, s: &'a MessageState, caller: &'a Caller) -> Self {
-        Self {
-            id: m.id,
-            recipient: m.recipient,
-            status: s.status.name(),
-            originator: m.originator.as_str(),
-            reference: m.reference.as_deref(),
-            text: &m.text,
-            mode: m.mode.name(),
-            encoding: m.encoding.name(),
-            parts: m.parts,
-            parts_accepted: s.parts_accepted,
-            parts_delivered: s.parts_delivered,
-            price: message::price(m, s),
-            currency: &caller.currency,
-            created_at: m.accepted_at,
-            expires_at: m.expires_at,
-            sent_at: s.sent_at.map(|t| t.to_string()),
-            done_at: s.done_at.map(|t| t.to_string()),
-            failure: s.failure.as_ref().map(failure),
-            in_doubt: s.in_doubt,
-            possible_duplicate: s.possible_duplicate,
-        }
-    }
-}
-
-fn failure(f: &Failure) -> FailureView<'_> {
-    FailureView {
-        code: f.code.name(),
-        permanent: f.code.permanent(),
-        detail: f.code.detail(),
-        carrier_code: f.carrier_code.as_deref(),
-    }
-}
-
-/// What a message would be.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Quote)]
-#[serde(rename_all = "camelCase")]
-struct QuoteView<'a> {
-    /// Always true.
-    dry_run: bool,
-    #[schema(value_type = Recipient)]
-    recipient: String,
-    #[schema(value_type = Originator)]
-    originator: &'a str,
-    #[schema(value_type = Encoding)]
-    encoding: &'static str,
-    /// In how many parts it would be sent.
-    #[schema(minimum = 1, maximum = 10)]
-    parts: u16,
-    /// What all of them would cost.
-    #[schema(value_type = Amount)]
-    price: String,
-    #[schema(value_type = Currency)]
-    currency: &'a str,
-}
-
-impl QuoteView<'static> {
-    fn sample() -> Self {
-        Self {
-            dry_run: true,
-            recipient: "447700900123".to_owned(),
-            originator: "Heliograph",
-            encoding: Encoding::Gsm7.name(),
-            parts: 1,
-            price: Amount(42_000).to_string(),
-            currency: "EUR",
-        }
-    }
-}
-
-fn quoted<'a>(send: &'a Send, quote: Quote, caller: &'a Caller) -> QuoteView<'a> {
-    QuoteView {
-        dry_run: true,
-        recipient: send.recipient.to_string(),
-        originator: send.originator.as_str(),
-        encoding: quote.encoding.name(),
-        parts: quote.parts,
-        price: (quote.part_price * quote.parts).to_string(),
-        currency: &caller.currency,
     }
 }
