@@ -1,5 +1,8 @@
 //! `/v1/optout-lists` and the numbers on them.
 
+mod view;
+
+use crate::api::optout_lists::view::{Imported, ListView, NumberView};
 use crate::app::App;
 use crate::auth;
 use crate::body::{self, Fields};
@@ -13,24 +16,22 @@ use crate::openapi::operation::Operation;
 use crate::openapi::routes::Routes;
 use crate::openapi::written::WrittenNumber;
 use crate::query::{self, Page};
-use crate::view::{self, shown, shown_if};
+use crate::view::json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use heliograph_domain::account::{Mode, Scope};
-use heliograph_domain::id::{InboundId, OptoutListId};
-use heliograph_domain::optout::{Optout, OptoutList, STANDARD, Source};
+use heliograph_domain::account::Scope;
+use heliograph_domain::id::OptoutListId;
+use heliograph_domain::optout::{Optout, OptoutList, STANDARD};
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::time::Timestamp;
 use heliograph_service::once::{Asked, OPTOUT_IMPORT, OPTOUT_LISTS, OPTOUT_NUMBERS};
 use heliograph_service::optouts::{self, Which};
-use serde::Serialize;
 use serde_json::json;
 use std::sync::Arc;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use uuid::{Uuid, uuid};
+use uuid::Uuid;
 
 const BODY_LIMIT: usize = 1 << 20;
 const IMPORT_LIMIT: usize = 16 << 20;
@@ -158,7 +159,7 @@ async fn show(
     let caller = auth::reader(&app, &headers).await?;
     query::none(&uri)?;
     let found = optouts::list(&app.context, &caller, which(id)?).await?;
-    Ok(view::json(StatusCode::OK, &ListView::of(&found)))
+    Ok(json(StatusCode::OK, &ListView::of(&found)))
 }
 
 fn about_remove_list() -> Operation {
@@ -215,7 +216,7 @@ async fn number(
     query::none(&uri)?;
     let (which, number) = which_number(path)?;
     let found = optouts::number(&app.context, &caller, which, number).await?;
-    Ok(view::json(StatusCode::OK, &NumberView::of(&found)))
+    Ok(json(StatusCode::OK, &NumberView::of(&found)))
 }
 
 fn about_remove() -> Operation {
@@ -347,113 +348,4 @@ fn which_number(path: Two) -> Result<(Which, Recipient), Problem> {
     let Path((id, number)) = path.map_err(|_| Problem::not_found())?;
     let number = number.parse().map_err(|_| Problem::not_found())?;
     Ok((which_of(&id)?, number))
-}
-
-/// A list of numbers that messages which enforce it are not sent to.
-#[derive(Serialize, ToSchema)]
-#[schema(as = OptoutList)]
-#[serde(rename_all = "camelCase")]
-struct ListView {
-    /// Its id.
-    #[serde(serialize_with = "shown")]
-    id: OptoutListId,
-    /// What you call it.
-    name: String,
-    /// Whether it is the default list: the one that single messages enforce.
-    default: bool,
-    #[schema(value_type = Mode)]
-    mode: &'static str,
-    /// When it was made.
-    #[serde(serialize_with = "shown")]
-    created_at: Timestamp,
-}
-
-impl ListView {
-    fn sample() -> Self {
-        Self {
-            id: OptoutListId(uuid!("01a1fd13-f90c-7f31-93c4-53a4d7a2c0de")),
-            name: "Newsletter".to_owned(),
-            default: false,
-            mode: Mode::Live.name(),
-            created_at: Timestamp(1_795_247_307_020),
-        }
-    }
-
-    fn of(l: &OptoutList) -> Self {
-        Self {
-            id: l.id,
-            name: l.name.clone(),
-            default: l.standard,
-            mode: l.mode.name(),
-            created_at: l.created_at,
-        }
-    }
-}
-
-/// A number on a list, with the evidence.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Optout)]
-#[serde(rename_all = "camelCase")]
-struct NumberView {
-    /// Who wants nothing more.
-    #[serde(serialize_with = "shown")]
-    number: Recipient,
-    #[schema(value_type = Source)]
-    source: &'static str,
-    /// The message in which they said so.
-    #[serde(serialize_with = "shown_if")]
-    inbound_message_id: Option<InboundId>,
-    /// To whom they said so: the number that they wrote to.
-    originator: Option<String>,
-    /// What whoever added it wrote down.
-    note: Option<String>,
-    /// Since when it is there.
-    #[serde(serialize_with = "shown")]
-    created_at: Timestamp,
-}
-
-impl NumberView {
-    fn sample() -> Self {
-        Self {
-            number: Recipient(447_700_900_123),
-            source: Source::Reply.name(),
-            inbound_message_id: Some(InboundId(uuid!("01a1fd14-0a04-7bdd-8caa-a6c27b412260"))),
-            originator: Some("447700900000".to_owned()),
-            note: None,
-            created_at: Timestamp(1_795_247_311_364),
-        }
-    }
-
-    fn of(o: &Optout) -> Self {
-        Self {
-            number: o.number,
-            source: o.source.name(),
-            inbound_message_id: o.message,
-            originator: o.originator.clone(),
-            note: o.note.clone(),
-            created_at: o.at,
-        }
-    }
-}
-
-/// What became of a file.
-#[derive(Serialize, ToSchema)]
-#[schema(as = OptoutImport)]
-#[serde(rename_all = "camelCase")]
-struct Imported {
-    /// Rows whose number is on the list now.
-    added: usize,
-    /// Rows whose number was there already, or stands in the file twice.
-    already_listed: usize,
-    /// Rows that can't be used.
-    invalid: usize,
-    /// The first 1,000 of those.
-    errors: Vec<import::RowError>,
-}
-
-impl Imported {
-    fn sample() -> Self {
-        let errors = vec![import::RowError::sample()];
-        Self { added: 1, already_listed: 1, invalid: 1, errors }
-    }
 }
