@@ -61,7 +61,8 @@ fn the_greetings_own_line_sends_a_message(engine: Engine) {
             "reference": null, "campaignId": null, "text": "Hello, world", "mode": "test", "encoding": "GSM_7",
             "parts": 1, "partsAccepted": 0, "partsDelivered": 0, "price": "0.0000",
             "currency": "EUR", "createdAt": created, "expiresAt": first["expiresAt"],
-            "sentAt": null, "doneAt": null, "failure": null, "inDoubt": false, "possibleDuplicate": false
+            "sentAt": null, "doneAt": null, "failure": null, "inDoubt": false, "possibleDuplicate": false,
+            "timeline": [{ "event": "accepted", "at": created }]
         })
     );
     // With its slash: a key may hold these two letters as well.

@@ -5,7 +5,7 @@ pub(crate) mod send;
 mod view;
 
 use crate::api::messages::send::send_sms;
-use crate::api::messages::view::Alone;
+use crate::api::messages::view::View;
 use crate::app::App;
 use crate::auth;
 use crate::body;
@@ -48,7 +48,7 @@ fn about_show() -> Operation {
         "Shows a message, where it stands and how it came there",
     )
     .part("id", "The id of the message.", MessageId::schema())
-    .answers(StatusCode::OK, "The message.", &Alone::sample(Status::Delivered))
+    .answers(StatusCode::OK, "The message.", &View::sample(Status::Delivered))
 }
 
 async fn show(
@@ -60,7 +60,7 @@ async fn show(
     let caller = auth::reader(&app, &headers).await?;
     query::none(&uri)?;
     let (message, state) = messages::get(&app.context, &caller, which(id)?).await?;
-    Ok(json(StatusCode::OK, &Alone::new(&message, &state, &caller)))
+    Ok(json(StatusCode::OK, &View::new(&message, &state, &caller)))
 }
 
 fn about_cancel() -> Operation {
@@ -71,7 +71,7 @@ fn about_cancel() -> Operation {
              shown again. There is nothing to say about it: a body is refused, unless it is an empty object.",
         )
         .part("id", "The id of the message.", MessageId::schema())
-        .answers(StatusCode::OK, "It will not be sent.", &Alone::sample(Status::Cancelled))
+        .answers(StatusCode::OK, "It will not be sent.", &View::sample(Status::Cancelled))
         .problems(&[Code::NotCancellable, Code::RequestTimeout])
 }
 
@@ -86,7 +86,7 @@ async fn cancel(
     body::none(body).await?;
     let done = messages::cancel(&app.context, &app.writer, &caller, which(id)?).await;
     let (message, state) = done?;
-    Ok(json(StatusCode::OK, &Alone::new(&message, &state, &caller)))
+    Ok(json(StatusCode::OK, &View::new(&message, &state, &caller)))
 }
 
 fn which(id: One) -> Result<MessageId, Problem> {

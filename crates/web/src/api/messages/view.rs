@@ -73,6 +73,8 @@ pub(crate) struct View<'a> {
     in_doubt: bool,
     /// It was sent again after a lost response: the recipient may have it twice.
     possible_duplicate: bool,
+    /// What happened to it, in order.
+    timeline: Vec<StepView>,
 }
 
 /// Why a message failed.
@@ -91,11 +93,18 @@ struct FailureView<'a> {
 }
 
 impl View<'static> {
-    /// One for the document: `QUEUED` or `DELIVERED`.
+    /// One for the document: queued, delivered or cancelled.
     pub(crate) fn sample(status: Status) -> Self {
-        let done = status.is_final();
-        let parts = u16::from(done);
-        let at = |millis| done.then(|| Timestamp(millis).to_string());
+        let delivered = status == Status::Delivered;
+        let parts = u16::from(delivered);
+        let [accepted, sent, done] =
+            [1_795_247_308_204, 1_795_247_308_302, 1_795_247_308_500].map(Timestamp);
+        let steps = [
+            Some((Step::Accepted, accepted)),
+            delivered.then_some((Step::Sent, sent)),
+            status.is_final().then_some((Step::Ended(status), done)),
+        ];
+        let step = |(step, at): (Step, Timestamp)| StepView { event: step.name(), at: Some(at) };
         Self {
             id: MessageId(uuid!("01a1fd13-fdac-71b5-af6a-ef0fb5c1bcea")),
             recipient: Recipient(447_700_900_123),
@@ -109,15 +118,16 @@ impl View<'static> {
             parts: 1,
             parts_accepted: parts,
             parts_delivered: parts,
-            price: Amount(42_000),
+            price: if status == Status::Cancelled { Amount::ZERO } else { Amount(42_000) },
             currency: "EUR",
-            created_at: Timestamp(1_795_247_308_204),
+            created_at: accepted,
             expires_at: Timestamp(1_795_420_108_204),
-            sent_at: at(1_795_247_308_302),
-            done_at: at(1_795_247_308_500),
+            sent_at: delivered.then(|| sent.to_string()),
+            done_at: status.is_final().then(|| done.to_string()),
             failure: None,
             in_doubt: false,
             possible_duplicate: false,
+            timeline: steps.into_iter().flatten().map(step).collect(),
         }
     }
 }
@@ -146,8 +156,14 @@ impl<'a> View<'a> {
             failure: s.failure.as_ref().map(failure),
             in_doubt: s.in_doubt,
             possible_duplicate: s.possible_duplicate,
+            timeline: timeline(m, s),
         }
     }
+}
+
+fn timeline(m: &Message, s: &State) -> Vec<StepView> {
+    let steps = message::timeline(m, s).into_iter();
+    steps.map(|(step, at)| StepView { event: step.name(), at }).collect()
 }
 
 fn failure(f: &Failure) -> FailureView<'_> {
@@ -157,16 +173,6 @@ fn failure(f: &Failure) -> FailureView<'_> {
         detail: f.code.detail(),
         carrier_code: f.carrier_code.as_deref(),
     }
-}
-
-/// A message alone: where it stands, and how it came there.
-#[derive(Serialize, ToSchema)]
-#[schema(as = MessageWithTimeline)]
-pub(crate) struct Alone<'a> {
-    #[serde(flatten)]
-    view: View<'a>,
-    /// What happened to it, in order.
-    timeline: Vec<StepView>,
 }
 
 /// One thing that happened to a message.
@@ -179,31 +185,4 @@ struct StepView {
     /// When; null where only that it happened is known.
     #[serde(serialize_with = "shown_if")]
     at: Option<Timestamp>,
-}
-
-impl Alone<'static> {
-    /// One for the document: `DELIVERED` or `CANCELLED`.
-    pub(crate) fn sample(status: Status) -> Self {
-        let step = |step: Step, at| StepView { event: step.name(), at: Some(Timestamp(at)) };
-        let sent = (status == Status::Delivered).then(|| step(Step::Sent, 1_795_247_308_302));
-        let steps = [
-            Some(step(Step::Accepted, 1_795_247_308_204)),
-            sent,
-            Some(step(Step::Ended(status), 1_795_247_308_500)),
-        ];
-        let mut view = View::sample(status);
-        if status == Status::Cancelled {
-            (view.parts_accepted, view.parts_delivered, view.sent_at) = (0, 0, None);
-            view.price = Amount::ZERO;
-        }
-        Self { view, timeline: steps.into_iter().flatten().collect() }
-    }
-}
-
-impl<'a> Alone<'a> {
-    pub(crate) fn new(m: &'a Message, s: &'a State, caller: &'a Caller) -> Self {
-        let steps = message::timeline(m, s).into_iter();
-        let timeline = steps.map(|(step, at)| StepView { event: step.name(), at }).collect();
-        Self { view: View::new(m, s, caller), timeline }
-    }
 }
