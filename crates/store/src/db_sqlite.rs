@@ -27,6 +27,8 @@ const STATEMENTS: usize = 64;
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// Pages in the log (256 MB) above which writers wait once while it starts anew.
 const LOG_LIMIT: i64 = 65_536;
+/// How long they wait for it, at most: a reader that stays, like a backup, would keep them waiting in vain.
+const RESTART_WAIT: Duration = Duration::from_millis(500);
 
 /// An open SQLite file.
 pub(crate) struct Sqlite {
@@ -75,6 +77,7 @@ impl Sqlite {
         let (stop, stopped) = mpsc::channel();
         let thread = {
             let (conn, dirty) = (connect(&path, flags)?, dirty.clone());
+            conn.busy_timeout(RESTART_WAIT).map_err(failed)?;
             std::thread::Builder::new()
                 .name("checkpoint".to_owned())
                 .spawn(move || checkpoint(&conn, &dirty, &stopped))
@@ -182,9 +185,12 @@ fn checkpoint(conn: &Connection, dirty: &AtomicBool, stopped: &mpsc::Receiver<()
     loop {
         let last = stopped.recv_timeout(CHECKPOINT_EVERY) != Err(RecvTimeoutError::Timeout);
         if dirty.swap(false, Ordering::Relaxed) {
-            let pages = |mode: &str| conn.query_row(mode, [], |r| r.get::<_, i64>(1));
+            let pages = |mode: &str| {
+                conn.query_row(mode, [], |r| Ok((r.get::<_, i64>(1)?, r.get::<_, i64>(2)?)))
+            };
             let logged = pages("PRAGMA wal_checkpoint(PASSIVE)");
-            if logged.as_ref().is_ok_and(|n| *n > LOG_LIMIT)
+            // What could not be moved is kept by a reader: then the log only grows until that one is done.
+            if logged.as_ref().is_ok_and(|(all, moved)| *all > LOG_LIMIT && moved == all)
                 && let Err(e) = pages("PRAGMA wal_checkpoint(RESTART)")
             {
                 tracing::warn!(error = %e, "the write-ahead log could not start anew");
@@ -220,6 +226,8 @@ pub enum SqliteConn {
         /// Lets the next reader in.
         _permit: OwnedSemaphorePermit,
     },
+    /// One to a file that is nobody else's: a backup.
+    Alone(Connection),
 }
 
 impl Drop for SqliteConn {
@@ -228,7 +236,7 @@ impl Drop for SqliteConn {
             Self::Write { conn, open: true, .. } => {
                 let _ = conn.execute_batch("ROLLBACK");
             }
-            Self::Write { .. } => {}
+            Self::Write { .. } | Self::Alone(_) => {}
             Self::Read { conn, home, .. } => {
                 let conn = conn.take();
                 if let Some(snapshot) = conn.as_ref().filter(|c| !c.is_autocommit()) {
@@ -241,9 +249,10 @@ impl Drop for SqliteConn {
 }
 
 impl SqliteConn {
-    fn conn(&self) -> Result<&Connection> {
+    pub(crate) fn conn(&self) -> Result<&Connection> {
         match self {
             Self::Write { conn, .. } => Ok(conn),
+            Self::Alone(conn) => Ok(conn),
             Self::Read { conn, .. } => {
                 conn.as_ref().ok_or_else(|| Error::Unavailable("no reader".to_owned()))
             }

@@ -17,3 +17,17 @@ pub async fn number(tx: &mut Conn, identity: Uuid, at: Timestamp) -> Result<Node
         tx.query_one(sql, &[identity.into(), at.into()], |r| Ok(NodeId(r.small(0)?))).await?;
     found.ok_or_else(|| Error::corrupt("a node just named is gone"))
 }
+
+/// How many other programs of ours are connected to this database, as far as it can tell: PostgreSQL lists them,
+/// SQLite does not.
+///
+/// # Errors
+/// As any read.
+pub async fn others(conn: &mut Conn) -> Result<i64> {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'heliograph'
+        AND datname = current_database() AND pid <> pg_backend_pid()";
+    match conn {
+        Conn::Sqlite(_) => Ok(0),
+        Conn::Postgres(_) => Ok(conn.query_one(sql, &[], |r| r.int(0)).await?.unwrap_or(0)),
+    }
+}

@@ -1,6 +1,6 @@
 //! The arguments of every command, and what the commands beside a running service share.
 
-use crate::commands::{account, check, credit, key, listen, webhook};
+use crate::commands::{account, backup, check, credit, key, listen, migrate, restore, webhook};
 use crate::config::{self, Config};
 use crate::simulator::SmscArgs;
 use crate::{carriers, folder, serve};
@@ -71,6 +71,12 @@ pub(crate) enum Command {
     Credit(credit::Credit),
     /// Prove that no message is lost and no balance drifts: exit 1 and a list when something is wrong
     Check,
+    /// Copy the database into one file, beside a running service
+    Backup(backup::Backup),
+    /// Put a backup in the place of the database
+    Restore(restore::Restore),
+    /// Bring the database's schema up to date, or say whether it is
+    Migrate(migrate::Migrate),
 }
 
 /// What part of the service a node runs.
@@ -124,26 +130,36 @@ pub(crate) fn main(
     command: Command,
 ) -> anyhow::Result<ExitCode> {
     let config = config::load(file.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async move {
+        match command {
+            Command::Backup(what) => backup::run(&config, json, &what).await,
+            Command::Restore(what) => restore::run(&config, json, &what).await,
+            Command::Migrate(what) => migrate::run(&config, json, &what).await,
+            other => at_desk(config, json, other).await,
+        }
+    })
+}
+
+/// Runs a command that works by the rules of the service.
+async fn at_desk(config: Config, json: bool, command: Command) -> anyhow::Result<ExitCode> {
     if !matches!(command, Command::Account(account::Account::Create { .. })) {
         folder::expect_database(&config)?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async move {
-        folder::create(&config)?;
-        let db = serve::open(&config).await?;
-        let (settings, _) = carriers::settings(&db, &config).await?;
-        let (_keep, settings) = watch::channel(Arc::new(settings));
-        // A command signs no lease, so it is no node.
-        let context = serve::context(db, NodeId(0), settings);
-        let desk = Desk { context, config, json };
-        match command {
-            Command::Account(what) => account::run(&desk, what).await,
-            Command::Key(what) => key::run(&desk, what).await,
-            Command::Webhook(what) => webhook::run(&desk, what).await,
-            Command::Listen(what) => listen::run(&desk, what).await,
-            Command::Credit(what) => credit::run(&desk, &what).await,
-            Command::Check => check::run(&desk).await,
-            Command::Serve(_) | Command::Smsc(_) => Ok(ExitCode::SUCCESS),
-        }
-    })
+    folder::create(&config)?;
+    let db = serve::open(&config).await?;
+    let (settings, _) = carriers::settings(&db, &config).await?;
+    let (_keep, settings) = watch::channel(Arc::new(settings));
+    // A command signs no lease, so it is no node.
+    let context = serve::context(db, NodeId(0), settings);
+    let desk = Desk { context, config, json };
+    match command {
+        Command::Account(what) => account::run(&desk, what).await,
+        Command::Key(what) => key::run(&desk, what).await,
+        Command::Webhook(what) => webhook::run(&desk, what).await,
+        Command::Listen(what) => listen::run(&desk, what).await,
+        Command::Credit(what) => credit::run(&desk, &what).await,
+        Command::Check => check::run(&desk).await,
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
