@@ -31,15 +31,15 @@ pub(crate) fn make(path: &Path) -> Result<Conn> {
 
 /// Opens a finished file for reading; its schema's version, `None` when it is none of ours.
 pub(crate) fn look(path: &Path) -> Result<(Conn, Option<i32>)> {
-    let mut conn = alone(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let version = migrations::sqlite_version(&mut conn)?;
+    let conn = alone(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let version = migrations::sqlite_version(&conn)?;
     Ok((Conn::Sqlite(SqliteConn::Alone(conn)), version))
 }
 
 /// The version of the schema in a file, if there is one.
 pub(crate) fn sqlite_version(path: &Path) -> Result<Option<i32>> {
     match path.exists() {
-        true => migrations::sqlite_version(&mut alone(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?),
+        true => migrations::sqlite_version(&alone(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?),
         false => Ok(None),
     }
 }

@@ -62,7 +62,7 @@ impl Postgres {
     /// The version of the schema, on which nothing is changed.
     pub(crate) async fn version(url: &str) -> Result<Option<i32>> {
         let first = pool(&config(url)?, 1)?.get().await.map_err(lost)?;
-        migrations::postgres_version(&mut Object::take(first)).await
+        migrations::postgres_version(&first).await
     }
 
     /// The same database through a pool of its own.

@@ -46,51 +46,62 @@ pub(crate) fn known() -> i32 {
     steps.get_migrations().iter().map(Migration::version).max().unwrap_or(0)
 }
 
+/// A step that was taken, as the database has it: refinery itself panics at a history that it did not write.
+struct Taken {
+    version: i32,
+    name: String,
+    checksum: String,
+}
+
+const TAKEN: &str = "SELECT version, name, checksum FROM refinery_schema_history";
+
 /// The version of a SQLite file's schema; `None` when no step was ever taken in it.
-pub(crate) fn sqlite_version(conn: &mut Connection) -> Result<Option<i32>> {
+pub(crate) fn sqlite_version(conn: &Connection) -> Result<Option<i32>> {
     let failed = crate::db_sqlite::failed;
     if !conn.table_exists(None, HISTORY).map_err(failed)? {
         return Ok(None);
     }
-    let steps = embedded::sqlite::migrations::runner();
-    let taken = steps.get_applied_migrations(conn).map_err(unreadable)?;
-    judge(&steps, &taken)
+    let mut taken = conn.prepare(TAKEN).map_err(failed)?;
+    let step = |r: &rusqlite::Row<'_>| {
+        Ok(Taken { version: r.get(0)?, name: r.get(1)?, checksum: r.get(2)? })
+    };
+    let taken = taken.query_map([], step).map_err(failed)?;
+    let taken: Vec<Taken> = taken.collect::<rusqlite::Result<_>>().map_err(failed)?;
+    judge(&embedded::sqlite::migrations::runner(), &taken)
 }
 
 /// The version of a PostgreSQL database's schema; `None` when no step was ever taken in it.
-pub(crate) async fn postgres_version(client: &mut tokio_postgres::Client) -> Result<Option<i32>> {
+pub(crate) async fn postgres_version(client: &tokio_postgres::Client) -> Result<Option<i32>> {
     let failed = |e: tokio_postgres::Error| Error::Unavailable(crate::db_postgres::words(&e));
-    let sql = "SELECT to_regclass($1) IS NOT NULL";
-    let there = client.query_one(sql, &[&HISTORY]).await.map_err(failed)?;
-    if !there.try_get(0).map_err(failed)? {
+    let there = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&HISTORY]).await;
+    if !there.and_then(|r| r.try_get(0)).map_err(failed)? {
         return Ok(None);
     }
-    let steps = embedded::postgres::migrations::runner();
-    let taken = steps.get_applied_migrations_async(client).await.map_err(unreadable)?;
-    judge(&steps, &taken)
-}
-
-fn unreadable(e: refinery::Error) -> Error {
-    Error::Db(format!("the schema's history can't be read: {e}"))
+    let step = |r: &tokio_postgres::Row| {
+        Ok(Taken { version: r.try_get(0)?, name: r.try_get(1)?, checksum: r.try_get(2)? })
+    };
+    let taken = client.query(TAKEN, &[]).await.map_err(failed)?;
+    let taken: Vec<Taken> =
+        taken.iter().map(step).collect::<std::result::Result<_, _>>().map_err(failed)?;
+    judge(&embedded::postgres::migrations::runner(), &taken)
 }
 
 /// The last step that was taken, if all were steps of this program, or of one before it.
-fn judge(steps: &Runner, taken: &[Migration]) -> Result<Option<i32>> {
-    let last = taken.iter().map(Migration::version).max();
+fn judge(steps: &Runner, taken: &[Taken]) -> Result<Option<i32>> {
+    let last = taken.iter().map(|t| t.version).max();
     if let Some(version) = last.filter(|v| *v > known()) {
         return Err(Error::Db(format!(
             "its schema has version {version}, and this program knows version {} at most: use a newer heliograph",
             known()
         )));
     }
-    let same = |a: &Migration, b: &Migration| {
-        (a.version(), a.name(), a.checksum()) == (b.version(), b.name(), b.checksum())
+    let same = |ours: &Migration, t: &Taken| {
+        (ours.version(), ours.name()) == (t.version, &t.name)
+            && ours.checksum().to_string() == t.checksum
     };
     match taken.iter().find(|t| !steps.get_migrations().iter().any(|s| same(s, t))) {
-        Some(other) => Err(Error::Db(format!(
-            "its schema is not Heliograph's: step {} '{}' is another one",
-            other.version(),
-            other.name()
+        Some(Taken { version, name, .. }) => Err(Error::Db(format!(
+            "its schema is not Heliograph's: step {version} '{name}' is another one"
         ))),
         None => Ok(last),
     }
