@@ -371,7 +371,7 @@ class Rig:
         """Every message was paid for once, none is waiting, every invariant holds."""
         [account] = [
             a
-            for a in map(json.loads, self.product("--json", "account", "list").splitlines())
+            for a in json.loads(self.product("--json", "account", "list"))
             if a["name"] == EMAIL
         ]
         have = round(float(account["available"]) + float(account["reserved"]), 4)

@@ -1,5 +1,6 @@
 //! The arguments of every command, and what the commands beside a running service share.
 
+use crate::commands::config as config_command;
 use crate::commands::{account, backup, check, credit, key, listen, migrate, restore, webhook};
 use crate::config::{self, Config};
 use crate::simulator::SmscArgs;
@@ -17,6 +18,11 @@ use tokio::sync::watch;
 /// Heliograph sends SMS: one JSON request over HTTP, queued durably, delivered over SMPP.
 #[derive(Parser, Debug)]
 #[command(name = "heliograph", version, about)]
+#[command(after_help = "Example:
+  heliograph --config /etc/heliograph.toml
+
+Results go to stdout, everything else to stderr; with --json a result is one JSON document, and so is
+{\"error\": \"...\"} when a command fails. Exit codes: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct Cli {
     /// The configuration; without this, heliograph.toml if it is there
     #[arg(long, global = true, value_name = "FILE")]
@@ -53,16 +59,23 @@ impl Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run the service (what happens when no command is given)
+    #[command(
+        after_help = "Example:\n  heliograph serve --listen 127.0.0.1:9000 --role web,engine"
+    )]
     Serve(ServeArgs),
     /// Run the simulated SMSC alone
+    #[command(after_help = "Example:\n  heliograph smsc --port 2775 --control-port 2776")]
     Smsc(SmscArgs),
     /// Open accounts and list them
+    #[command(after_help = "Example:\n  heliograph account list")]
     #[command(subcommand)]
-    Account(account::Account),
+    Account(account::Accounts),
     /// Make, list and revoke API keys
+    #[command(after_help = "Example:\n  heliograph key create --account ann@example.com")]
     #[command(subcommand)]
     Key(key::Key),
     /// Register webhook endpoints, try them out, and tell them things again
+    #[command(after_help = "Example:\n  heliograph webhook list --account ann@example.com")]
     #[command(subcommand)]
     Webhook(webhook::Webhook),
     /// Show an account's events on this machine, verified, as they happen; beside a running service
@@ -70,6 +83,7 @@ pub(crate) enum Command {
     /// Put money into an account by hand, or take it out
     Credit(credit::Credit),
     /// Prove that no message is lost and no balance drifts: exit 1 and a list when something is wrong
+    #[command(after_help = "Example:\n  heliograph check && echo all is well")]
     Check,
     /// Copy the database into one file, beside a running service
     Backup(backup::Backup),
@@ -77,6 +91,9 @@ pub(crate) enum Command {
     Restore(restore::Restore),
     /// Bring the database's schema up to date, or say whether it is
     Migrate(migrate::Migrate),
+    /// Print the effective configuration, and where each value comes from; secrets are masked
+    #[command(after_help = "Example:\n  heliograph config | grep -v '# default'")]
+    Config,
 }
 
 /// What part of the service a node runs.
@@ -129,6 +146,9 @@ pub(crate) fn main(
     json: bool,
     command: Command,
 ) -> anyhow::Result<ExitCode> {
+    if matches!(command, Command::Config) {
+        return config_command::run(file.as_deref(), json);
+    }
     let config = config::load(file.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
@@ -143,7 +163,7 @@ pub(crate) fn main(
 
 /// Runs a command that works by the rules of the service.
 async fn at_desk(config: Config, json: bool, command: Command) -> anyhow::Result<ExitCode> {
-    if !matches!(command, Command::Account(account::Account::Create { .. })) {
+    if !matches!(command, Command::Account(account::Accounts::Create { .. })) {
         folder::expect_database(&config)?;
     }
     folder::create(&config)?;

@@ -6,7 +6,7 @@ use crate::{folder, serve};
 use anyhow::{Context, bail};
 use clap::Args;
 use heliograph_store::backup::{self, Contents};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -42,17 +42,21 @@ pub(crate) async fn run(config: &Config, as_json: bool, what: &Backup) -> anyhow
     refuse_existing(file, *force)?;
     let bytes = part.finish(file)?;
     let mut told = described(file, &contents);
-    told["bytes"] = bytes.into();
+    told.insert("bytes".to_owned(), bytes.into());
     let words = format!("{} holds {}, {bytes} bytes", file.display(), in_words(&contents));
-    output::either(as_json, &told, &words);
+    output::either(as_json, &told.into(), &words);
     Ok(ExitCode::SUCCESS)
 }
 
 /// What is in a backup, for scripts.
-pub(crate) fn described(file: &Path, contents: &Contents) -> Value {
-    let rows: serde_json::Map<String, Value> =
+pub(crate) fn described(file: &Path, contents: &Contents) -> Map<String, Value> {
+    let rows: Map<String, Value> =
         contents.rows.iter().map(|(table, n)| (table.clone(), (*n).into())).collect();
-    json!({ "file": file, "schemaVersion": contents.version, "rows": rows })
+    let entry = |name: &str, value: Value| (name.to_owned(), value);
+    let version = entry("schemaVersion", contents.version.into());
+    [entry("file", file.display().to_string().into()), version, entry("rows", rows.into())]
+        .into_iter()
+        .collect()
 }
 
 /// The same for people.

@@ -4,6 +4,7 @@ mod account;
 mod arguments;
 mod backup;
 mod check;
+mod config;
 mod credit;
 mod key;
 mod listen;

@@ -57,14 +57,14 @@ pub(crate) async fn run(
         output::talk(v);
     }
     let mut told = described(file, found.contents());
-    told["inDoubt"] = done.in_doubt.into();
-    told["violations"] = done.violations.into();
+    told.insert("inDoubt".to_owned(), done.in_doubt.into());
+    told.insert("violations".to_owned(), done.violations.into());
     let words = format!(
         "restored {}; messages that were under way, and are sent again: {}",
         in_words(found.contents()),
         done.in_doubt
     );
-    output::either(as_json, &told, &words);
+    output::either(as_json, &told.into(), &words);
     Ok(ExitCode::SUCCESS)
 }
 

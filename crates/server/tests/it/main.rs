@@ -1,6 +1,10 @@
 //! The whole server from outside: the program as it is shipped, its HTTP and its commands.
 
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
+mod backup_interrupted;
+#[cfg(test)]
 mod bad_days;
 #[cfg(test)]
 mod commands;
