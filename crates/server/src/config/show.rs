@@ -80,7 +80,7 @@ pub(crate) fn toml(read: &Read) -> anyhow::Result<String> {
 
 fn lines(all: &[Line<'_>]) -> String {
     let line = |l: &Line<'_>| match l.value {
-        Some(value) => format!("{} = {value}   # {}\n", l.key, l.origin),
+        Some(value) => format!("{:<39} # {}\n", format!("{} = {value}", l.key), l.origin),
         None => format!("# {} =   # nothing by default\n", l.key),
     };
     all.iter().map(line).collect()

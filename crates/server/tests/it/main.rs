@@ -9,7 +9,11 @@ mod bad_days;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod config;
+#[cfg(test)]
 mod database;
+#[cfg(test)]
+mod docs;
 #[cfg(test)]
 mod first_message;
 #[cfg(test)]
