@@ -77,13 +77,13 @@ pub async fn write(db: &Db, path: &Path, progress: Progress<'_>) -> Result<Conte
         (Conn::Postgres(_), None) => {}
     }
     drop((from, to));
-    let (mut file, _) = open(path)?;
-    let contents = inspect(&mut file).await.map_err(|e| of(path, e))?;
-    if contents.rows != expected {
+    let (mut file, version) = open(path)?;
+    let rows = inspect(&mut file).await.map_err(|e| of(path, e))?;
+    if rows != expected {
         let what = format!("{}: the copy differs from the database", path.display());
         return Err(Error::Backup(what));
     }
-    Ok(contents)
+    Ok(Contents { version, rows })
 }
 
 impl Backup {
@@ -95,7 +95,7 @@ impl Backup {
     pub async fn open(path: &Path, scratch: &Path) -> Result<Self> {
         let wrong = |e: Error| of(path, e);
         let (mut file, version) = open(path)?;
-        let mut contents = inspect(&mut file).await.map_err(wrong)?;
+        let mut rows = inspect(&mut file).await.map_err(wrong)?;
         let copy = (version < migrations::known()).then(|| Scratch(scratch.to_owned()));
         if copy.is_some() {
             drop(file);
@@ -103,9 +103,10 @@ impl Backup {
                 .map_err(|e| Error::Backup(format!("{}: {e}", scratch.display())))?;
             db_copy::migrate(scratch).map_err(wrong)?;
             file = open(scratch)?.0;
-            contents.rows = inspect(&mut file).await.map_err(wrong)?.rows;
+            rows = inspect(&mut file).await.map_err(wrong)?;
         }
         let tables = tables(&mut file).await.map_err(wrong)?;
+        let contents = Contents { version, rows };
         Ok(Self { file, tables, contents, _scratch: copy })
     }
 
@@ -174,8 +175,8 @@ fn open(path: &Path) -> Result<(Conn, i32)> {
     }
 }
 
-/// Looks through a whole file.
-async fn inspect(file: &mut Conn) -> Result<Contents> {
+/// Looks through a whole file; every table with the number of its rows.
+async fn inspect(file: &mut Conn) -> Result<Vec<(String, u64)>> {
     let sound = file.query("PRAGMA integrity_check(1)", &[], |r| r.text(0)).await?;
     if let Some(fault) = sound.into_iter().find(|line| line != "ok") {
         return Err(Error::Backup(format!("the file is damaged: {fault}")));
@@ -188,9 +189,7 @@ async fn inspect(file: &mut Conn) -> Result<Contents> {
     }
     let tables = tables(file).await?;
     let rows = count(file, &tables).await?;
-    let sql = "SELECT max(version) FROM refinery_schema_history";
-    let version = file.query_one(sql, &[], |r| r.small(0)).await?.unwrap_or(0);
-    Ok(Contents { version, rows })
+    Ok(rows)
 }
 
 /// All tables of a SQLite file that hold our data, those that others refer to first.

@@ -99,6 +99,10 @@ impl Part {
         name.push(".part");
         let path = file.with_file_name(name);
         let cant = || format!("{} can't be written", path.display());
+        // A link that somebody else left in a folder for all must not lead to a file of ours.
+        if path.symlink_metadata().is_ok_and(|m| !m.is_file()) {
+            bail!("{} is no file: remove it", path.display());
+        }
         let lock =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
         let lock = lock.with_context(cant)?;

@@ -116,7 +116,9 @@ fn what_was_leased_is_in_doubt(engine: Engine) {
 fn files_are_not_written_over(engine: Engine) {
     let server = Server::start(engine);
     let at = |name: &str| server.home.path().join(name);
-    let told = server.told(&["backup", "one.db"]);
+    let output = server.tool(&["backup", "one.db"]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.stderr.is_empty(), "progress is for terminals");
     assert!(told.starts_with("one.db holds ") && told.contains("schema version "), "{told}");
     assert_eq!(at("one.db").metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!at("one.db.part").exists());
@@ -138,6 +140,8 @@ fn files_are_not_written_over(engine: Engine) {
     server.told(&["backup", "two.db"]);
     assert!(!part.exists());
     assert_eq!(at("two.db").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    std::os::unix::fs::symlink("one.db", at("four.db.part")).unwrap();
+    assert!(refused(&server, &["backup", "four.db"]).contains("four.db.part is no file"));
     assert!(refused(&server, &["backup", "nowhere/three.db"]).contains("nowhere/three.db.part"));
     if engine == Engine::Sqlite {
         let own = refused(&server, &["backup", "--force", "data/heliograph.db"]);

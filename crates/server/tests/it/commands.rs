@@ -161,6 +161,34 @@ fn what_is_done_is_one_document(engine: Engine) {
     assert_eq!(server.json(&["config"])["server"]["data_dir"]["value"], "data");
 }
 
+#[test]
+fn an_older_schema_is_brought_up_to_date() {
+    let (new, old) = (Server::new(Engine::Sqlite, ""), Server::new(Engine::Sqlite, ""));
+    new.told(&["migrate"]);
+    let (new, file) =
+        (new.home.path().join("data/heliograph.db"), old.home.path().join("data/heliograph.db"));
+    std::fs::create_dir(file.parent().unwrap()).unwrap();
+    let first =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../store/migrations/sqlite/V1__foundation.sql");
+    let conn = rusqlite::Connection::open(&file).unwrap();
+    conn.execute_batch(&std::fs::read_to_string(first).unwrap()).unwrap();
+    conn.execute("ATTACH $1 AS new", [new.to_str().unwrap()]).unwrap();
+    let history = "CREATE TABLE refinery_schema_history AS SELECT * FROM new.refinery_schema_history WHERE version = 1";
+    conn.execute_batch(history).unwrap();
+    drop(conn);
+    let before = std::fs::read(&file).unwrap();
+    let (code, told, _) = said(&old, &["migrate", "--check"]);
+    assert_eq!(
+        (code, told.starts_with("the schema would go from version 1 to ")),
+        (Some(1), true),
+        "{told}"
+    );
+    assert!(std::fs::read(&file).unwrap() == before);
+    assert!(old.told(&["migrate"]).starts_with("the schema went from version 1 to version "));
+    assert_eq!(said(&old, &["migrate", "--check"]).0, Some(0));
+    old.check();
+}
+
 /// Migrating an empty database is all that there can be to do, until a version is released.
 fn schemas_go_forward(engine: Engine) {
     let server = Server::new(engine, "");
