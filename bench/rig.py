@@ -372,7 +372,7 @@ class Rig:
         were there before, in millionths."""
         [account] = [
             a
-            for a in map(json.loads, self.product("--json", "account", "list").splitlines())
+            for a in json.loads(self.product("--json", "account", "list"))
             if a["name"] == EMAIL
         ]
         have = round(float(account["available"]) + float(account["reserved"]), 4)

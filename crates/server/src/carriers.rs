@@ -27,12 +27,13 @@ use tokio::task::JoinSet;
 /// Parts that may wait for the simulated SMSC, which answers at once.
 const SIMULATED_WINDOW: u16 = 200;
 
-/// Refuses what would charge wrongly, and warns of what would leave messages lying.
+/// Refuses secrets that are not there and what would charge wrongly, and warns of what would leave messages lying.
 pub(crate) async fn complain(
     context: &Context,
     config: &Config,
     roles: &[Role],
 ) -> anyhow::Result<()> {
+    config.check_secrets()?;
     let currency = &config.accounts.currency;
     for a in accounts::list(context).await? {
         if a.currency != *currency {

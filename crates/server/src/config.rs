@@ -1,15 +1,21 @@
 //! The configuration: a TOML file, then the environment; an unknown key is an error.
 
+mod secret;
 mod sections;
+mod show;
 
 use anyhow::{Context, bail};
 pub(crate) use sections::{CarrierKind, Config, LogFormat, Telemetry};
+pub(crate) use show::{json, toml};
+use std::collections::HashMap;
 use std::path::Path;
 use toml::{Table, Value};
 
 /// Read when no other file is named, if it is there.
 const DEFAULT_FILE: &str = "heliograph.toml";
 const ENV_PREFIX: &str = "HELIOGRAPH_";
+/// The origin of what nobody said.
+const DEFAULT: &str = "default";
 
 /// What a key holds, which tells how its environment variable is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,8 +55,40 @@ const CARRIER_KEYS: &[&str] =
 const ROUTE_KEYS: &[&str] = &["prefix", "carriers"];
 const NUMBER_KEYS: &[&str] = &["number", "account"];
 
-/// Reads `file` (or `heliograph.toml`, if it is there) and the environment.
+/// A configuration, and where each value comes from.
+pub(crate) struct Read {
+    pub(crate) config: Config,
+    /// What the file says, as it stands there.
+    written: Table,
+    file: String,
+    /// By section and key, the variable that says it.
+    variables: HashMap<(String, String), String>,
+}
+
+impl Read {
+    /// Where the value of a key comes from.
+    fn origin(&self, section: &str, key: &str) -> &str {
+        match self.variables.get(&(section.to_owned(), key.to_owned())) {
+            Some(variable) => variable,
+            None if self.written.get(section).is_some_and(|s| s.get(key).is_some()) => &self.file,
+            None => DEFAULT,
+        }
+    }
+
+    /// The same for a key of the n-th table of a list.
+    fn origin_in(&self, list: &str, n: usize, key: &str) -> &str {
+        let entry = self.written.get(list).and_then(|l| l.get(n));
+        if entry.is_some_and(|e| e.get(key).is_some()) { &self.file } else { DEFAULT }
+    }
+}
+
+/// The effective configuration: `file` (or `heliograph.toml`, if it is there), then the environment.
 pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Config> {
+    Ok(read(file)?.config)
+}
+
+/// The same, with where each value comes from.
+pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<Read> {
     let text = match file {
         Some(f) => {
             std::fs::read_to_string(f).with_context(|| format!("{} can't be read", f.display()))?
@@ -60,24 +98,50 @@ pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Config> {
             other => other.with_context(|| format!("{DEFAULT_FILE} can't be read"))?,
         },
     };
-    let mut name = file.unwrap_or(Path::new(DEFAULT_FILE)).display().to_string();
-    let variables = std::env::vars().filter(|(k, _)| k.starts_with(ENV_PREFIX));
-    let variables: Vec<_> = variables.filter(|(k, _)| k.contains("__")).collect();
+    let file = file.unwrap_or(Path::new(DEFAULT_FILE)).display().to_string();
+    let mut name = file.clone();
+    let variables = ours()?;
     for (variable, _) in &variables {
         name = format!("{name}, {variable}");
     }
-    parse(&text, variables.into_iter()).with_context(|| name)
+    parse(&text, &file, variables.into_iter()).with_context(|| name)
 }
 
-fn parse(text: &str, variables: impl Iterator<Item = (String, String)>) -> anyhow::Result<Config> {
-    let mut table: Table = text.parse()?;
-    check_names(&table)?;
-    for (name, value) in variables {
-        overlay(&mut table, &name, value)?;
+/// The variables that may be meant for us: our name, then a section, then a key.
+fn ours() -> anyhow::Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let Ok(name) = name.into_string() else { continue };
+        if name.starts_with(ENV_PREFIX) && name.contains("__") {
+            let Ok(value) = value.into_string() else { bail!("{name} is no text") };
+            found.push((name, value));
+        }
+    }
+    Ok(found)
+}
+
+fn parse(
+    text: &str,
+    file: &str,
+    variables: impl Iterator<Item = (String, String)>,
+) -> anyhow::Result<Read> {
+    let written: Table = text.parse().map_err(|e| unreadable(text, &e))?;
+    check_names(&written)?;
+    let (mut table, mut said) = (written.clone(), HashMap::new());
+    for (variable, value) in variables {
+        if let Some(place) = overlay(&mut table, &variable, value)? {
+            said.insert(place, variable);
+        }
     }
     let config: Config = Value::Table(table).try_into()?;
     config.validate()?;
-    Ok(config)
+    Ok(Read { config, written, file: file.to_owned(), variables: said })
+}
+
+/// What is wrong with a file, and in which line. The error itself would show the line, and with it a secret.
+fn unreadable(text: &str, e: &toml::de::Error) -> anyhow::Error {
+    let before = e.span().and_then(|at| text.get(..at.start)).unwrap_or_default();
+    anyhow::anyhow!("line {}: {}", before.matches('\n').count() + 1, e.message())
 }
 
 fn check_names(table: &Table) -> anyhow::Result<()> {
@@ -110,17 +174,23 @@ fn known(name: &str, names: &[&str], what: &str) -> anyhow::Result<()> {
 }
 
 /// Puts `HELIOGRAPH_SECTION__KEY` over what the file says. Lists of tables can't be given this way.
-fn overlay(table: &mut Table, variable: &str, value: String) -> anyhow::Result<()> {
+/// Which key it is: section and name.
+fn overlay(
+    table: &mut Table,
+    variable: &str,
+    value: String,
+) -> anyhow::Result<Option<(String, String)>> {
     let path = variable.trim_start_matches(ENV_PREFIX).to_ascii_lowercase();
     // Other programs' variables may begin with our name; ours have a section.
-    let Some((section, key)) = path.split_once("__") else { return Ok(()) };
+    let Some((section, key)) = path.split_once("__") else { return Ok(None) };
     let Some((_, _, kind)) = KEYS.iter().find(|(s, k, _)| *s == section && *k == key) else {
         let all: Vec<String> = KEYS
             .iter()
             .map(|(s, k, _)| format!("{ENV_PREFIX}{}__{}", s.to_uppercase(), k.to_uppercase()))
             .collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        return known(variable, &all, "environment variable");
+        known(variable, &all, "environment variable")?;
+        return Ok(None);
     };
     let value = match kind {
         Kind::Text => Value::String(value),
@@ -135,11 +205,11 @@ fn overlay(table: &mut Table, variable: &str, value: String) -> anyhow::Result<(
             value.parse().with_context(|| format!("{variable} must be true or false"))?,
         ),
     };
-    let section = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
-    if let Some(section) = section.as_table_mut() {
-        section.insert(key.to_owned(), value);
+    let place = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+    if let Some(place) = place.as_table_mut() {
+        place.insert(key.to_owned(), value);
     }
-    Ok(())
+    Ok(Some((section.to_owned(), key.to_owned())))
 }
 
 #[cfg(test)]
@@ -148,7 +218,7 @@ mod tests {
 
     fn read(text: &str, variables: &[(&str, &str)]) -> Result<Config, String> {
         let variables = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        parse(text, variables).map_err(|e| format!("{e:#}"))
+        parse(text, "x.toml", variables).map(|r| r.config).map_err(|e| format!("{e:#}"))
     }
 
     #[test]

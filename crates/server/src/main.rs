@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(e) => {
-            output::talk(&format!("heliograph: {e:#}"));
+            output::failure(json, &e);
             ExitCode::FAILURE
         }
     }

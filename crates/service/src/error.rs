@@ -66,6 +66,7 @@ impl From<store::Error> for Error {
             store::Error::Unavailable(e) => Self::Overloaded(e),
             store::Error::CommitLost(e) => Self::Unsure(e),
             store::Error::Conflict(_) => Self::RequestInFlight,
+            store::Error::Backup(e) => Self::Conflict(e),
             store::Error::Corrupt(e) | store::Error::Db(e) => Self::Internal(e),
         }
     }

@@ -3,6 +3,7 @@
 pub mod accept;
 pub mod accounts;
 pub mod api_keys;
+pub mod backup;
 pub mod caller;
 pub mod cancel;
 pub mod check;

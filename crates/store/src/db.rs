@@ -7,11 +7,12 @@ use crate::bulk::{Ask, Bulk, Rows};
 use crate::db_postgres::{PgConn, Postgres};
 use crate::db_sqlite::{Sqlite, SqliteConn};
 use crate::error::{Error, Result};
+use crate::migrations;
 use crate::row::Row;
 use crate::value::Value;
 use heliograph_domain::time::{Clock, Timestamp};
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -24,6 +25,15 @@ pub struct Options {
     pub connections: usize,
     /// This node's clock. The database's own is read as an offset from it.
     pub clock: Arc<dyn Clock>,
+}
+
+/// How far a database's schema is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Schema {
+    /// Its version; `None` when there is no schema yet.
+    pub found: Option<i32>,
+    /// The version that this program works with.
+    pub known: i32,
 }
 
 /// An open database, cheap to clone.
@@ -49,17 +59,25 @@ impl Db {
     pub async fn open(options: Options) -> Result<Self> {
         let engine = if let Some(path) = options.url.strip_prefix("sqlite:") {
             Engine::Sqlite(Arc::new(Sqlite::open(PathBuf::from(path))?))
-        } else if options.url.starts_with("postgres://") || options.url.starts_with("postgresql://")
-        {
-            Engine::Postgres(Postgres::open(&options.url, options.connections).await?)
         } else {
-            return Err(Error::Db(
-                "database.url must begin with sqlite: or postgres://".to_owned(),
-            ));
+            Engine::Postgres(Postgres::open(&options.url, options.connections).await?)
         };
         let db = Self { engine, clock: options.clock, offset: Arc::default() };
         db.measure_offset().await?;
         Ok(db)
+    }
+
+    /// Looks at the schema of the database that `options.url` names, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    pub async fn schema(options: &Options) -> Result<Schema> {
+        let found = if let Some(path) = options.url.strip_prefix("sqlite:") {
+            crate::db_copy::sqlite_version(Path::new(path))?
+        } else {
+            Postgres::version(&options.url).await?
+        };
+        Ok(Schema { found, known: migrations::known() })
     }
 
     /// The same database, for a thread with a runtime of its own. On PostgreSQL the connections are its own
@@ -201,6 +219,28 @@ impl Conn {
     pub(crate) async fn query<T>(
         &mut self,
         sql: &'static str,
+        params: &[Value<'_>],
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        match self {
+            Self::Sqlite(c) => c.query(sql, params, &mut read),
+            Self::Postgres(c) => c.query(sql, params, &mut read).await,
+        }
+    }
+
+    /// Runs a statement whose text is made here, of the catalogue's names and of nothing from outside; how many
+    /// rows it changed.
+    pub(crate) async fn execute_made(&mut self, sql: &str, params: &[Value<'_>]) -> Result<u64> {
+        match self {
+            Self::Sqlite(c) => c.execute(sql, params),
+            Self::Postgres(c) => c.execute(sql, params).await,
+        }
+    }
+
+    /// Runs such a statement and reads its rows.
+    pub(crate) async fn query_made<T>(
+        &mut self,
+        sql: &str,
         params: &[Value<'_>],
         mut read: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {

@@ -43,10 +43,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) async fn open(url: &str, connections: usize) -> Result<Self> {
-        let mut config = tokio_postgres::Config::from_str(url)
-            .map_err(|e| Error::Db(format!("database.url can't be read: {}", words(&e))))?;
-        config.connect_timeout(Duration::from_secs(5)).application_name("heliograph");
-        let config = Arc::new(config);
+        let config = Arc::new(config(url)?);
         let pool = pool(&config, connections)?;
         let first = pool.get().await.map_err(lost)?;
         let version =
@@ -60,6 +57,12 @@ impl Postgres {
         }
         migrations::postgres(&mut Object::take(first)).await?;
         Ok(Self { config, pool })
+    }
+
+    /// The version of the schema, on which nothing is changed.
+    pub(crate) async fn version(url: &str) -> Result<Option<i32>> {
+        let first = pool(&config(url)?, 1)?.get().await.map_err(lost)?;
+        migrations::postgres_version(&first).await
     }
 
     /// The same database through a pool of its own.
@@ -85,6 +88,16 @@ impl Postgres {
         conn.ahead.push(Ahead::Begin(begin));
         Ok(conn)
     }
+}
+
+fn config(url: &str) -> Result<tokio_postgres::Config> {
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err(Error::Db("database.url must begin with sqlite: or postgres://".to_owned()));
+    }
+    let mut config = tokio_postgres::Config::from_str(url)
+        .map_err(|e| Error::Db(format!("database.url can't be read: {}", words(&e))))?;
+    config.connect_timeout(Duration::from_secs(5)).application_name("heliograph");
+    Ok(config)
 }
 
 /// Connections are made when they are first needed, and their sockets are served by the runtime in which
@@ -164,7 +177,7 @@ impl Drop for PgConn {
 }
 
 impl PgConn {
-    fn client(&self) -> Result<&Object> {
+    pub(crate) fn client(&self) -> Result<&Object> {
         self.client.as_ref().ok_or_else(|| Error::Unavailable("no connection".to_owned()))
     }
 
@@ -378,7 +391,7 @@ pub(crate) fn words(e: &tokio_postgres::Error) -> String {
 }
 
 /// Sorts PostgreSQL's errors by what can be done.
-fn failed(e: &tokio_postgres::Error) -> Error {
+pub(crate) fn failed(e: &tokio_postgres::Error) -> Error {
     let Some(code) = e.code() else { return Error::Unavailable(words(e)) };
     if [
         SqlState::T_R_DEADLOCK_DETECTED,

@@ -27,6 +27,8 @@ const STATEMENTS: usize = 64;
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
 /// Pages in the log (256 MB) above which writers wait once while it starts anew.
 const LOG_LIMIT: i64 = 65_536;
+/// How long they wait for it, at most: a reader that stays, like a backup, would keep them waiting in vain.
+const RESTART_WAIT: Duration = Duration::from_millis(500);
 
 /// An open SQLite file.
 pub(crate) struct Sqlite {
@@ -75,6 +77,7 @@ impl Sqlite {
         let (stop, stopped) = mpsc::channel();
         let thread = {
             let (conn, dirty) = (connect(&path, flags)?, dirty.clone());
+            conn.busy_timeout(RESTART_WAIT).map_err(failed)?;
             std::thread::Builder::new()
                 .name("checkpoint".to_owned())
                 .spawn(move || checkpoint(&conn, &dirty, &stopped))
@@ -181,23 +184,29 @@ fn refuse_network_file_system(path: &Path) -> Result<()> {
 fn checkpoint(conn: &Connection, dirty: &AtomicBool, stopped: &mpsc::Receiver<()>) {
     loop {
         let last = stopped.recv_timeout(CHECKPOINT_EVERY) != Err(RecvTimeoutError::Timeout);
-        if dirty.swap(false, Ordering::Relaxed) {
-            let pages = |mode: &str| conn.query_row(mode, [], |r| r.get::<_, i64>(1));
-            let logged = pages("PRAGMA wal_checkpoint(PASSIVE)");
-            if logged.as_ref().is_ok_and(|n| *n > LOG_LIMIT)
-                && let Err(e) = pages("PRAGMA wal_checkpoint(RESTART)")
-            {
-                tracing::warn!(error = %e, "the write-ahead log could not start anew");
-            }
-            if let Err(e) = logged {
-                tracing::warn!(error = %e, "checkpoint failed");
-                dirty.store(true, Ordering::Relaxed);
-            }
+        if dirty.swap(false, Ordering::Relaxed)
+            && let Err(e) = shorten(conn, LOG_LIMIT)
+        {
+            tracing::warn!(error = %e, "checkpoint failed");
+            dirty.store(true, Ordering::Relaxed);
         }
         if last {
             return;
         }
     }
+}
+
+/// Moves what it can from the log into the file. If there was more than `limit` and all could be moved, the log
+/// starts anew, for which writers wait; what could not be moved is kept by a reader, for whom waiting is in vain.
+/// Whether it starts anew.
+fn shorten(conn: &Connection, limit: i64) -> rusqlite::Result<bool> {
+    let pages = |mode: &str| conn.query_row(mode, [], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)));
+    let (_, logged, moved): (i64, i64, i64) = pages("PRAGMA wal_checkpoint(PASSIVE)")?;
+    if logged <= limit || moved < logged {
+        return Ok(false);
+    }
+    let (busy, ..) = pages("PRAGMA wal_checkpoint(RESTART)")?;
+    Ok(busy == 0)
 }
 
 /// A connection on loan.
@@ -220,6 +229,8 @@ pub enum SqliteConn {
         /// Lets the next reader in.
         _permit: OwnedSemaphorePermit,
     },
+    /// One to a file that is nobody else's: a backup.
+    Alone(Connection),
 }
 
 impl Drop for SqliteConn {
@@ -228,7 +239,7 @@ impl Drop for SqliteConn {
             Self::Write { conn, open: true, .. } => {
                 let _ = conn.execute_batch("ROLLBACK");
             }
-            Self::Write { .. } => {}
+            Self::Write { .. } | Self::Alone(_) => {}
             Self::Read { conn, home, .. } => {
                 let conn = conn.take();
                 if let Some(snapshot) = conn.as_ref().filter(|c| !c.is_autocommit()) {
@@ -241,9 +252,10 @@ impl Drop for SqliteConn {
 }
 
 impl SqliteConn {
-    fn conn(&self) -> Result<&Connection> {
+    pub(crate) fn conn(&self) -> Result<&Connection> {
         match self {
             Self::Write { conn, .. } => Ok(conn),
+            Self::Alone(conn) => Ok(conn),
             Self::Read { conn, .. } => {
                 conn.as_ref().ok_or_else(|| Error::Unavailable("no reader".to_owned()))
             }
@@ -409,5 +421,22 @@ mod tests {
                 assert_eq!(found, [value], "{pragma}");
             }
         }
+    }
+    /// A backup reads for a long time: until it is done the log grows, and nobody waits.
+    #[tokio::test]
+    async fn the_log_starts_anew_when_no_reader_keeps_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("test.db");
+        let db = Sqlite::open(path.clone()).unwrap();
+        let log = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
+        let mut reader = db.snapshot().await.unwrap();
+        reader.query("SELECT count(*) FROM carriers", &[], &mut |r| r.int(0)).unwrap();
+        let mut tx = db.begin().await.unwrap();
+        tx.execute("INSERT INTO carriers (name) VALUES ('a')", &[]).unwrap();
+        tx.commit().unwrap();
+        assert!(!shorten(&log, 0).unwrap());
+        drop(reader);
+        assert!(!shorten(&log, 1_000_000).unwrap());
+        assert!(shorten(&log, 0).unwrap());
     }
 }

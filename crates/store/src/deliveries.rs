@@ -227,6 +227,15 @@ pub async fn free(tx: &mut Conn, node: NodeId) -> Result<u64> {
     tx.execute(sql, &[node.0.into()]).await
 }
 
+/// Frees what every node held: for a database whose nodes are all gone.
+///
+/// # Errors
+/// As any write.
+pub async fn free_all(tx: &mut Conn) -> Result<u64> {
+    let sql = "UPDATE deliveries SET owner = NULL, lease_until = NULL WHERE owner IS NOT NULL";
+    tx.execute(sql, &[]).await
+}
+
 /// Takes off the table all that waits for an endpoint.
 ///
 /// # Errors

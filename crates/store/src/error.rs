@@ -20,6 +20,9 @@ pub enum Error {
     /// A statement failed for a reason of its own.
     #[error("the database refused a statement: {0}")]
     Db(String),
+    /// A backup can't be written or used: which, and why.
+    #[error("{0}")]
+    Backup(String),
 }
 
 /// A result of the store.
@@ -39,6 +42,7 @@ impl Error {
             Self::CommitLost(e) => Self::CommitLost(e.clone()),
             Self::Corrupt(e) => Self::Corrupt(e.clone()),
             Self::Db(e) => Self::Db(e.clone()),
+            Self::Backup(e) => Self::Backup(e.clone()),
         }
     }
 }

@@ -3,11 +3,13 @@
 pub mod accounts;
 pub mod api_keys;
 pub mod attempts;
+pub mod backup;
 mod bulk;
 pub mod carrier_refs;
 pub mod carriers;
 pub mod check;
 mod db;
+mod db_copy;
 mod db_postgres;
 mod db_sqlite;
 pub mod deliveries;
@@ -29,5 +31,5 @@ mod row;
 mod value;
 
 pub use bulk::Ask;
-pub use db::{Conn, Db, Options, Tx};
+pub use db::{Conn, Db, Options, Schema, Tx};
 pub use error::{Error, Result};

@@ -33,3 +33,17 @@ pub async fn asked(
     let found = tx.query_one(sql, &[since.into()], |r| r.int(0)).await?;
     Ok(found.unwrap_or(0))
 }
+
+/// How many other programs of ours are connected to this database, as far as it can tell: PostgreSQL lists them,
+/// SQLite does not.
+///
+/// # Errors
+/// As any read.
+pub async fn others(conn: &mut Conn) -> Result<i64> {
+    let sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'heliograph'
+        AND datname = current_database() AND pid <> pg_backend_pid()";
+    match conn {
+        Conn::Sqlite(_) => Ok(0),
+        Conn::Postgres(_) => Ok(conn.query_one(sql, &[], |r| r.int(0)).await?.unwrap_or(0)),
+    }
+}

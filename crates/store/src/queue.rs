@@ -277,6 +277,14 @@ pub async fn free(tx: &mut Conn, node: NodeId) -> Result<u64> {
         .await
 }
 
+/// Frees what every node held, as each does for itself when it starts again: for a database whose nodes are all gone.
+///
+/// # Errors
+/// As any write.
+pub async fn free_all(tx: &mut Conn) -> Result<u64> {
+    tx.execute("UPDATE queue SET owner = NULL, lease_until = 0 WHERE owner IS NOT NULL", &[]).await
+}
+
 /// Names a row whose message has expired.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expired {

@@ -1,8 +1,10 @@
 //! Rows on their way out of an answer, and what several tables' files read from them.
 
+use crate::db_copy as copy;
 use crate::db_postgres as postgres;
 use crate::db_sqlite as sqlite;
 use crate::error::{Error, Result};
+use crate::value::Cell;
 use heliograph_domain::account::Mode;
 use heliograph_domain::event::{Kind, Occurrence};
 use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, EndpointId, EventId, MessageId};
@@ -68,6 +70,14 @@ impl Row<'_> {
         match self {
             Self::Sqlite(r) => sqlite::opt_uuid(r, i),
             Self::Postgres(r) => postgres::opt_uuid(r, i),
+        }
+    }
+
+    /// Whatever stands there.
+    pub(crate) fn cell(&self, i: usize) -> Result<Cell> {
+        match self {
+            Self::Sqlite(r) => copy::sqlite_cell(r, i),
+            Self::Postgres(r) => copy::postgres_cell(r, i),
         }
     }
 

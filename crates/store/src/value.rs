@@ -67,3 +67,24 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
         v.map_or(Value::Null, Into::into)
     }
 }
+
+/// A value as it stands in a table, of whatever column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Cell {
+    Null,
+    Int(i64),
+    Text(String),
+    /// Also an id, whose 16 bytes are the same on both engines.
+    Bytes(Vec<u8>),
+}
+
+impl<'a> From<&'a Cell> for Value<'a> {
+    fn from(cell: &'a Cell) -> Self {
+        match cell {
+            Cell::Null => Value::Null,
+            Cell::Int(v) => Value::Int(*v),
+            Cell::Text(v) => Value::Text(v),
+            Cell::Bytes(v) => Value::Bytes(v),
+        }
+    }
+}

@@ -5,13 +5,15 @@ use crate::output;
 use anyhow::bail;
 use clap::Subcommand;
 use heliograph_service::accounts;
-use serde_json::json;
+use heliograph_store::accounts::Account;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// What can be done with accounts.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Account {
+pub(crate) enum Accounts {
     /// Open an account for a person
+    #[command(after_help = "Example:\n  heliograph account create --email ann@example.com")]
     Create {
         /// The person's address, by which commands name the account
         #[arg(long, value_name = "EMAIL", value_parser = email)]
@@ -21,6 +23,7 @@ pub(crate) enum Account {
         operator: bool,
     },
     /// List all accounts with their balances
+    #[command(after_help = "Example:\n  heliograph account list --json")]
     List,
 }
 
@@ -35,34 +38,31 @@ fn email(text: &str) -> Result<String, String> {
     }
 }
 
-pub(crate) async fn run(desk: &Desk, what: Account) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode> {
     match what {
-        Account::Create { email, operator } => {
+        Accounts::Create { email, operator } => {
             let currency = &desk.config.accounts.currency;
             let Some(id) = accounts::create(&desk.context, &email, currency, operator).await?
             else {
                 bail!("{email} has an account already");
             };
-            if desk.json {
-                output::result(
-                    &json!({ "id": id.0, "email": email, "currency": currency }).to_string(),
-                );
-            } else {
-                output::result(&format!("account {id} for {email}, in {currency}"));
-            }
+            let told = json!({ "id": id.0, "email": email, "currency": currency });
+            let words = format!("account {id} for {email}, in {currency}");
+            output::either(desk.json, &told, &words);
         }
-        Account::List => {
-            for a in accounts::list(&desk.context).await? {
-                let (available, reserved) = (a.available.to_string(), a.reserved.to_string());
-                output::result(&if desk.json {
-                    let (id, created) = (a.id.0, a.created_at.to_string());
-                    json!({ "id": id, "name": a.name, "currency": a.currency, "available": available,
-                            "reserved": reserved, "createdAt": created }).to_string()
-                } else {
-                    format!("{}\t{}\t{available} {}\t{reserved} reserved", a.id, a.name, a.currency)
-                });
-            }
+        Accounts::List => {
+            let all = accounts::list(&desk.context).await?;
+            output::list(desk.json, all.iter().map(listed).collect());
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn listed(a: &Account) -> (Value, String) {
+    let (available, reserved) = (a.available.to_string(), a.reserved.to_string());
+    let (id, created) = (a.id.0, a.created_at.to_string());
+    let words = format!("{id}\t{}\t{available} {}\t{reserved} reserved", a.name, a.currency);
+    let told = json!({ "id": id, "name": a.name, "currency": a.currency, "available": available,
+        "reserved": reserved, "createdAt": created });
+    (told, words)
 }

@@ -1,6 +1,7 @@
 //! The arguments of every command, and what the commands beside a running service share.
 
-use crate::commands::{account, check, credit, key, listen, webhook};
+use crate::commands::config as config_command;
+use crate::commands::{account, backup, check, credit, key, listen, migrate, restore, webhook};
 use crate::config::{self, Config};
 use crate::simulator::SmscArgs;
 use crate::{carriers, folder, serve};
@@ -17,6 +18,11 @@ use tokio::sync::watch;
 /// Heliograph sends SMS: one JSON request over HTTP, queued durably, delivered over SMPP.
 #[derive(Parser, Debug)]
 #[command(name = "heliograph", version, about)]
+#[command(after_help = "Example:
+  heliograph --config /etc/heliograph.toml
+
+Results go to stdout, everything else to stderr; with --json a result is one JSON document, and so is
+{\"error\": \"...\"} when a command fails. Exit codes: 0 done, 1 failed, 2 wrong usage.")]
 pub(crate) struct Cli {
     /// The configuration; without this, heliograph.toml if it is there
     #[arg(long, global = true, value_name = "FILE")]
@@ -53,16 +59,23 @@ impl Cli {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run the service (what happens when no command is given)
+    #[command(
+        after_help = "Example:\n  heliograph serve --listen 127.0.0.1:9000 --role web,engine"
+    )]
     Serve(ServeArgs),
     /// Run the simulated SMSC alone
+    #[command(after_help = "Example:\n  heliograph smsc --port 2775 --control-port 2776")]
     Smsc(SmscArgs),
     /// Open accounts and list them
+    #[command(after_help = "Example:\n  heliograph account list")]
     #[command(subcommand)]
-    Account(account::Account),
+    Account(account::Accounts),
     /// Make, list and revoke API keys
+    #[command(after_help = "Example:\n  heliograph key create --account ann@example.com")]
     #[command(subcommand)]
     Key(key::Key),
     /// Register webhook endpoints, try them out, and tell them things again
+    #[command(after_help = "Example:\n  heliograph webhook list --account ann@example.com")]
     #[command(subcommand)]
     Webhook(webhook::Webhook),
     /// Show an account's events on this machine, verified, as they happen; beside a running service
@@ -70,7 +83,17 @@ pub(crate) enum Command {
     /// Put money into an account by hand, or take it out
     Credit(credit::Credit),
     /// Prove that no message is lost and no balance drifts: exit 1 and a list when something is wrong
+    #[command(after_help = "Example:\n  heliograph check && echo all is well")]
     Check,
+    /// Copy the database into one file, beside a running service
+    Backup(backup::Backup),
+    /// Put a backup in the place of the database
+    Restore(restore::Restore),
+    /// Bring the database's schema up to date, or say whether it is
+    Migrate(migrate::Migrate),
+    /// Print the effective configuration, and where each value comes from; secrets are masked
+    #[command(after_help = "Example:\n  heliograph config | grep -v '# default'")]
+    Config,
 }
 
 /// What part of the service a node runs.
@@ -137,27 +160,40 @@ pub(crate) fn main(
     json: bool,
     command: Command,
 ) -> anyhow::Result<ExitCode> {
-    let config = config::load(file.as_deref())?;
-    if !matches!(command, Command::Account(account::Account::Create { .. })) {
-        folder::expect_database(&config)?;
+    if matches!(command, Command::Config) {
+        return config_command::run(file.as_deref(), json);
     }
+    let config = config::load(file.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
-        folder::create(&config)?;
-        let db = serve::open(&config).await?;
-        let (settings, _) = carriers::settings(&db, &config).await?;
-        let (_keep, settings) = watch::channel(Arc::new(settings));
-        // A command signs no lease, so it is no node.
-        let context = serve::context(db, NodeId(0), settings);
-        let desk = Desk { context, config, json };
         match command {
-            Command::Account(what) => account::run(&desk, what).await,
-            Command::Key(what) => key::run(&desk, what).await,
-            Command::Webhook(what) => webhook::run(&desk, what).await,
-            Command::Listen(what) => listen::run(&desk, what).await,
-            Command::Credit(what) => credit::run(&desk, &what).await,
-            Command::Check => check::run(&desk).await,
-            Command::Serve(_) | Command::Smsc(_) => Ok(ExitCode::SUCCESS),
+            Command::Backup(what) => backup::run(&config, json, &what).await,
+            Command::Restore(what) => restore::run(&config, json, &what).await,
+            Command::Migrate(what) => migrate::run(&config, json, &what).await,
+            other => at_desk(config, json, other).await,
         }
     })
+}
+
+/// Runs a command that works by the rules of the service.
+async fn at_desk(config: Config, json: bool, command: Command) -> anyhow::Result<ExitCode> {
+    if !matches!(command, Command::Account(account::Accounts::Create { .. })) {
+        folder::expect_database(&config)?;
+    }
+    folder::create(&config)?;
+    let db = serve::open(&config).await?;
+    let (settings, _) = carriers::settings(&db, &config).await?;
+    let (_keep, settings) = watch::channel(Arc::new(settings));
+    // A command signs no lease, so it is no node.
+    let context = serve::context(db, NodeId(0), settings);
+    let desk = Desk { context, config, json };
+    match command {
+        Command::Account(what) => account::run(&desk, what).await,
+        Command::Key(what) => key::run(&desk, what).await,
+        Command::Webhook(what) => webhook::run(&desk, what).await,
+        Command::Listen(what) => listen::run(&desk, what).await,
+        Command::Credit(what) => credit::run(&desk, &what).await,
+        Command::Check => check::run(&desk).await,
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }

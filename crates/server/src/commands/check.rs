@@ -10,9 +10,7 @@ pub(crate) async fn run(desk: &Desk) -> anyhow::Result<ExitCode> {
     if desk.json {
         output::result(&json!({ "violations": violations }).to_string());
     } else {
-        for v in &violations {
-            output::result(v);
-        }
+        violations.iter().for_each(|v| output::result(v));
     }
     if violations.is_empty() {
         output::talk("every invariant holds");

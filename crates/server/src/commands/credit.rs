@@ -15,6 +15,8 @@ const MOST: Amount = Amount(1_000_000_000_000_000);
 
 /// Whose balance changes, and by how much.
 #[derive(Args, Debug)]
+#[command(after_help = "Example:
+  heliograph credit --account ann@example.com --amount 25.00 --note 'Invoice 7'")]
 pub(crate) struct Credit {
     /// The account's email address
     #[arg(long, value_name = "EMAIL")]
@@ -47,11 +49,8 @@ pub(crate) async fn run(desk: &Desk, what: &Credit) -> anyhow::Result<ExitCode> 
     }
     let now = accounts::by_email(cx, &email).await?;
     let (available, reserved) = (now.available.to_string(), now.reserved.to_string());
-    output::result(&if desk.json {
-        json!({ "available": available, "reserved": reserved, "currency": now.currency })
-            .to_string()
-    } else {
-        format!("{email} has {available} {}, and {reserved} reserved", now.currency)
-    });
+    let words = format!("{email} has {available} {}, and {reserved} reserved", now.currency);
+    let told = json!({ "available": available, "reserved": reserved, "currency": now.currency });
+    output::either(desk.json, &told, &words);
     Ok(ExitCode::SUCCESS)
 }

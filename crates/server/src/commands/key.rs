@@ -7,13 +7,16 @@ use clap::{Subcommand, ValueEnum};
 use heliograph_domain::account::{Mode, Scope, Scopes};
 use heliograph_domain::id::ApiKeyId;
 use heliograph_service::{accounts, api_keys};
-use serde_json::json;
+use heliograph_store::api_keys::ApiKey;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// What can be done with API keys.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Key {
     /// Make a key; it is printed once, alone on stdout
+    #[command(after_help = "Example:
+  KEY=$(heliograph key create --account ann@example.com --live --scope send)")]
     Create {
         /// Whose key: the account's email address
         #[arg(long, value_name = "EMAIL")]
@@ -32,12 +35,16 @@ pub(crate) enum Key {
         scope: Vec<ScopeArg>,
     },
     /// List an account's keys
+    #[command(after_help = "Example:\n  heliograph key list --account ann@example.com")]
     List {
         /// Whose keys: the account's email address
         #[arg(long, value_name = "EMAIL")]
         account: String,
     },
     /// Revoke a key: the very next request with it fails
+    #[command(
+        after_help = "Example:\n  heliograph key revoke 0190b0a0-6f2e-7c3d-8a41-2b5c9d7e1f30"
+    )]
     Revoke {
         /// The key's id, as 'key list' shows it
         id: ApiKeyId,
@@ -98,28 +105,27 @@ pub(crate) async fn run(desk: &Desk, what: Key) -> anyhow::Result<ExitCode> {
             }
         }
         Key::List { account } => {
-            for k in api_keys::list(cx, find(&account).await?.id).await? {
-                let revoked = k.revoked_at.map(|t| t.to_string());
-                let (id, created) = (k.id.to_string(), k.created_at.to_string());
-                output::result(&if desk.json {
-                    json!({ "id": id, "name": k.name, "mode": k.mode.name(), "scopes": k.scopes.names(),
-                            "createdAt": created, "revokedAt": revoked }).to_string()
-                } else {
-                    let revoked = revoked.map_or(String::new(), |t| format!("\trevoked {t}"));
-                    format!(
-                        "{id}\t{}\t{}\t{}\tmade {created}{revoked}",
-                        k.mode,
-                        k.name,
-                        k.scopes.names().join(",")
-                    )
-                });
-            }
+            let all = api_keys::list(cx, find(&account).await?.id).await?;
+            output::list(desk.json, all.iter().map(listed).collect());
         }
         Key::Revoke { id } => {
             let done = api_keys::revoke(cx, id).await;
             done.with_context(|| format!("no valid key {id}: see 'heliograph key list'"))?;
             output::talk(&format!("key {id} is revoked"));
+            if desk.json {
+                output::result(&json!({ "id": id.to_string(), "revoked": true }).to_string());
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn listed(k: &ApiKey) -> (Value, String) {
+    let (id, created) = (k.id.to_string(), k.created_at.to_string());
+    let (revoked, scopes) = (k.revoked_at.map(|t| t.to_string()), k.scopes.names());
+    let told = json!({ "id": id, "name": k.name, "mode": k.mode.name(), "scopes": scopes,
+        "createdAt": created, "revokedAt": revoked });
+    let revoked = revoked.map_or(String::new(), |t| format!("\trevoked {t}"));
+    let scopes = scopes.join(",");
+    (told, format!("{id}\t{}\t{}\t{scopes}\tmade {created}{revoked}", k.mode, k.name))
 }

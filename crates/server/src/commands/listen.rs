@@ -38,6 +38,10 @@ const MAX_BODY: usize = 1 << 20;
 
 /// Show an account's events on this machine, verified, as they happen; beside a running service
 #[derive(Args, Debug)]
+#[command(after_help = "Example:
+  heliograph listen --forward http://127.0.0.1:3000/webhooks
+
+With --json, each event is one line: the body of its webhook.")]
 pub(crate) struct Listen {
     /// Whose: the account's email address; without this, the only account there is
     #[arg(long, value_name = "EMAIL")]

@@ -2,10 +2,14 @@
 
 mod account;
 mod arguments;
+mod backup;
 mod check;
+mod config;
 mod credit;
 mod key;
 mod listen;
+mod migrate;
+mod restore;
 mod webhook;
 
 pub(crate) use arguments::{Cli, Command, Role, ServeArgs, main};

@@ -12,6 +12,7 @@ use heliograph_domain::webhook::{Endpoint, Kinds, SECRET_BYTES, Secret};
 use heliograph_service::context::Context;
 use heliograph_service::webhooks::{self, Again, Wish};
 use heliograph_service::{accounts, error};
+use heliograph_store::attempts::Attempt;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -25,6 +26,9 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Subcommand, Debug)]
 pub(crate) enum Webhook {
     /// Register an endpoint; prints its number and its secret as JSON
+    #[command(
+        after_help = "Example:\n  heliograph webhook add --account ann@example.com --url https://example.com/hook --live"
+    )]
     Add {
         /// Whose: the account's email address
         #[arg(long, value_name = "EMAIL")]
@@ -43,12 +47,14 @@ pub(crate) enum Webhook {
         test: bool,
     },
     /// List an account's endpoints, and how each is doing
+    #[command(after_help = "Example:\n  heliograph webhook list --account ann@example.com")]
     List {
         /// Whose: the account's email address
         #[arg(long, value_name = "EMAIL")]
         account: String,
     },
     /// Have a signed sample sent by the running service, and say what came back
+    #[command(after_help = "Example:\n  heliograph webhook test 1 --event message.failed")]
     Test {
         /// The endpoint's number, as 'webhook list' shows it
         endpoint: i32,
@@ -57,6 +63,7 @@ pub(crate) enum Webhook {
         event: Kind,
     },
     /// Show the last attempts at an endpoint that went wrong, and what succeeded after them
+    #[command(after_help = "Example:\n  heliograph webhook attempts 1 --limit 5")]
     Attempts {
         /// The endpoint's number
         endpoint: i32,
@@ -65,23 +72,30 @@ pub(crate) enum Webhook {
         limit: i64,
     },
     /// Tell an endpoint things again
+    #[command(
+        after_help = "Example:\n  heliograph webhook replay 1 --failed --from 2026-11-20T09:00:00Z"
+    )]
     Replay(Replay),
     /// Give an endpoint a new secret and print it as JSON; the old one signs too for 24 hours
+    #[command(after_help = "Example:\n  heliograph webhook rotate 1")]
     Rotate {
         /// The endpoint's number
         endpoint: i32,
     },
     /// Switch an endpoint on again; what it missed can be replayed
+    #[command(after_help = "Example:\n  heliograph webhook on 1")]
     On {
         /// The endpoint's number
         endpoint: i32,
     },
     /// Switch an endpoint off: it is told nothing, but what happens is kept
+    #[command(after_help = "Example:\n  heliograph webhook off 1")]
     Off {
         /// The endpoint's number
         endpoint: i32,
     },
     /// Remove an endpoint
+    #[command(after_help = "Example:\n  heliograph webhook remove 1")]
     Remove {
         /// The endpoint's number
         endpoint: i32,
@@ -141,10 +155,11 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
             output::result(&json!({ "id": id, "secret": secret }).to_string());
         }
         Webhook::List { account } => {
+            let mut all = Vec::new();
             for endpoint in webhooks::list(cx, owner(cx, &account).await?).await? {
-                let waiting = webhooks::waiting(cx, endpoint.id).await?;
-                output::result(&listed(&endpoint, waiting, desk.json));
+                all.push(listed(&endpoint, webhooks::waiting(cx, endpoint.id).await?));
             }
+            output::list(desk.json, all);
         }
         Webhook::Test { endpoint, event } => return test(desk, endpoint, event).await,
         Webhook::Attempts { endpoint, limit } => attempts(desk, endpoint, limit).await?,
@@ -162,6 +177,7 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
             output::talk(&format!(
                 "endpoint {endpoint} is on; 'webhook replay {endpoint} --failed' tells it what it missed"
             ));
+            confirm(desk, &json!({ "id": endpoint, "on": true }));
         }
         Webhook::Off { endpoint } => {
             let done = webhooks::switch_off(cx, EndpointId(endpoint)).await;
@@ -171,10 +187,12 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
                 )
             })?;
             output::talk(&format!("endpoint {endpoint} is off"));
+            confirm(desk, &json!({ "id": endpoint, "on": false }));
         }
         Webhook::Remove { endpoint } => {
             found(webhooks::remove(cx, EndpointId(endpoint)).await, endpoint)?;
             output::talk(&format!("endpoint {endpoint} is removed"));
+            confirm(desk, &json!({ "id": endpoint, "removed": true }));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -186,23 +204,28 @@ fn found<T>(done: error::Result<T>, endpoint: i32) -> anyhow::Result<T> {
     })
 }
 
-fn listed(e: &Endpoint, waiting: i64, as_json: bool) -> String {
+/// For scripts, which get a document from everything.
+fn confirm(desk: &Desk, done: &Value) {
+    if desk.json {
+        output::result(&done.to_string());
+    }
+}
+
+fn listed(e: &Endpoint, waiting: i64) -> (Value, String) {
     let text = |t: Option<Timestamp>| t.map(|t| t.to_string());
     let (failing, off) = (text(e.failing_since), text(e.off.map(|(since, _)| since)));
     let reason = e.off.map(|(_, reason)| reason.detail());
-    if as_json {
-        return json!({ "id": e.id.0, "mode": e.mode.name(), "url": e.url, "events": e.kinds.names(),
-            "createdAt": e.created_at.to_string(), "failingSince": failing, "offSince": off,
-            "offReason": reason, "waiting": waiting })
-        .to_string();
-    }
+    let told = json!({ "id": e.id.0, "mode": e.mode.name(), "url": e.url, "events": e.kinds.names(),
+        "createdAt": e.created_at.to_string(), "failingSince": failing, "offSince": off,
+        "offReason": reason, "waiting": waiting });
     let state = match (reason, failing) {
         (Some(reason), _) => format!("off since {}: {reason}", off.unwrap_or_default()),
         (None, Some(since)) => format!("failing since {since}"),
         (None, None) => "on".to_owned(),
     };
     let events = e.kinds.names().join(",");
-    format!("{}\t{}\t{}\t{events}\t{state}\t{waiting} waiting", e.id, e.mode, e.url)
+    let words = format!("{}\t{}\t{}\t{events}\t{state}\t{waiting} waiting", e.id, e.mode, e.url);
+    (told, words)
 }
 
 async fn test(desk: &Desk, number: i32, event: Kind) -> anyhow::Result<ExitCode> {
@@ -218,17 +241,14 @@ async fn test(desk: &Desk, number: i32, event: Kind) -> anyhow::Result<ExitCode>
             let body = failed.and_then(|a| a.body.as_deref());
             let fine = (200..300).contains(&first.outcome);
             let status = Some(first.outcome).filter(|s| *s > 0);
-            output::result(&if desk.json {
-                json!({ "event": event.to_string(), "success": fine, "status": status,
-                    "milliseconds": first.duration, "detail": detail, "body": body })
-                .to_string()
-            } else {
-                let words =
-                    detail.map_or_else(|| format!("it answered {}", first.outcome), str::to_owned);
-                // What an endpoint says must not speak to the terminal.
-                let said = body.map_or(String::new(), |b| format!("\n{}", Value::from(b)));
-                format!("{words}, after {} ms{said}", first.duration)
-            });
+            let told = json!({ "event": event.to_string(), "success": fine, "status": status,
+                "milliseconds": first.duration, "detail": detail, "body": body });
+            let words =
+                detail.map_or_else(|| format!("it answered {}", first.outcome), str::to_owned);
+            // What an endpoint says must not speak to the terminal.
+            let said = body.map_or(String::new(), |b| format!("\n{}", Value::from(b)));
+            let words = format!("{words}, after {} ms{said}", first.duration);
+            output::either(desk.json, &told, &words);
             return Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         if asked.elapsed() > TEST {
@@ -244,22 +264,20 @@ async fn test(desk: &Desk, number: i32, event: Kind) -> anyhow::Result<ExitCode>
 async fn attempts(desk: &Desk, number: i32, limit: i64) -> anyhow::Result<()> {
     let (cx, id) = (&desk.context, EndpointId(number));
     found(webhooks::get(cx, id).await, number)?;
-    for a in webhooks::attempts(cx, id, limit).await? {
-        let (event, at) = (a.event.to_string(), a.at.to_string());
-        let status = Some(a.outcome).filter(|s| *s > 0);
-        output::result(&if desk.json {
-            json!({ "event": event, "at": at, "status": status, "milliseconds": a.duration,
-                "detail": a.detail, "body": a.body })
-            .to_string()
-        } else {
-            let words = a.detail.unwrap_or_else(|| format!("it answered {}", a.outcome));
-            // What an endpoint says must not speak to the terminal.
-            let body = a.body.map_or(Value::Null, Value::String);
-            let body = if body.is_null() { String::new() } else { format!("\t{body}") };
-            format!("{at}\t{event}\t{words}\t{} ms{body}", a.duration)
-        });
-    }
+    let all = webhooks::attempts(cx, id, limit).await?;
+    output::list(desk.json, all.into_iter().map(attempted).collect());
     Ok(())
+}
+
+fn attempted(a: Attempt) -> (Value, String) {
+    let (event, at) = (a.event.to_string(), a.at.to_string());
+    let status = Some(a.outcome).filter(|s| *s > 0);
+    let told = json!({ "event": event, "at": at, "status": status, "milliseconds": a.duration,
+        "detail": a.detail, "body": a.body });
+    let words = a.detail.unwrap_or_else(|| format!("it answered {}", a.outcome));
+    // What an endpoint says must not speak to the terminal.
+    let body = a.body.map_or(String::new(), |b| format!("\t{}", Value::String(b)));
+    (told, format!("{at}\t{event}\t{words}\t{} ms{body}", a.duration))
 }
 
 async fn replay(desk: &Desk, what: Replay) -> anyhow::Result<()> {
@@ -284,9 +302,7 @@ async fn replay(desk: &Desk, what: Replay) -> anyhow::Result<()> {
         bail!("there is no such endpoint, or no such event of its account and mode");
     }
     let lined_up = lined_up?;
-    output::result(&match desk.json {
-        true => json!({ "events": lined_up }).to_string(),
-        false => format!("{lined_up} events will be told again"),
-    });
+    let words = format!("{lined_up} events will be told again");
+    output::either(desk.json, &json!({ "events": lined_up }), &words);
     Ok(())
 }

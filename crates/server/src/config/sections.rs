@@ -1,15 +1,15 @@
 //! The sections of the configuration: every key with its default, and what may stand in it.
 
+use crate::config::secret::Secret;
 use anyhow::{Context, bail};
 use heliograph_domain::money::Amount;
 use ipnet::IpNet;
-use serde::{Deserialize, Deserializer};
-use std::fmt;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// The whole configuration. `config.default.toml` says what each key is for.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
     pub(crate) server: Server,
@@ -25,7 +25,7 @@ pub(crate) struct Config {
     pub(crate) telemetry: Telemetry,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Server {
     pub(crate) listen: SocketAddr,
@@ -59,7 +59,7 @@ impl Server {
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Limits {
     /// Of each API key; 0 is no limit.
@@ -73,10 +73,11 @@ impl Default for Limits {
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Database {
-    url: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "Secret::show_url")]
+    pub(crate) url: Option<Secret>,
     pub(crate) connections: usize,
 }
 
@@ -86,7 +87,7 @@ impl Default for Database {
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Accounts {
     pub(crate) currency: String,
@@ -98,14 +99,14 @@ impl Default for Accounts {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CarrierKind {
     Smpp,
     Simulated,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CarrierConfig {
     pub(crate) name: String,
@@ -134,17 +135,17 @@ const fn window() -> u16 {
     10
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RouteConfig {
     pub(crate) prefix: String,
     pub(crate) carriers: Vec<String>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RatesConfig {
-    #[serde(deserialize_with = "amount")]
+    #[serde(deserialize_with = "amount", serialize_with = "in_words")]
     pub(crate) default: Amount,
     pub(crate) file: Option<PathBuf>,
 }
@@ -153,7 +154,11 @@ fn amount<'de, D: Deserializer<'de>>(d: D) -> Result<Amount, D::Error> {
     String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
 }
 
-#[derive(Clone, Debug, Deserialize)]
+fn in_words<S: Serializer>(amount: &Amount, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(&amount.to_string())
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NumberConfig {
     pub(crate) number: String,
@@ -161,7 +166,7 @@ pub(crate) struct NumberConfig {
 }
 
 /// What people are answered; nothing when it is empty.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Optouts {
     pub(crate) stop_reply: String,
@@ -169,7 +174,7 @@ pub(crate) struct Optouts {
     pub(crate) help_reply: String,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Webhooks {
     pub(crate) timeout_seconds: u64,
@@ -200,14 +205,14 @@ impl Default for Webhooks {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Telemetry {
     pub(crate) log: String,
@@ -220,52 +225,24 @@ impl Default for Telemetry {
     }
 }
 
-/// A value that is never printed: written out, or named by the file or the variable that holds it.
-#[derive(Clone, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Secret {
-    Plain(String),
-    File { file: PathBuf },
-    Env { env: String },
-}
-
-impl Default for Secret {
-    fn default() -> Self {
-        Self::Plain(String::new())
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-impl Secret {
-    /// The value itself.
-    pub(crate) fn reveal(&self) -> anyhow::Result<String> {
-        match self {
-            Self::Plain(text) => Ok(text.clone()),
-            Self::File { file } => {
-                let text = std::fs::read_to_string(file);
-                let text = text
-                    .with_context(|| format!("the secret in {} can't be read", file.display()))?;
-                Ok(text.trim_end_matches(['\r', '\n']).to_owned())
-            }
-            Self::Env { env } => {
-                std::env::var(env).with_context(|| format!("the secret in ${env} can't be read"))
-            }
-        }
-    }
-}
-
 impl Config {
     /// Where the database is: by default a file in the data folder.
     pub(crate) fn database_url(&self) -> anyhow::Result<String> {
         match &self.database.url {
-            Some(url) => url.reveal(),
+            Some(url) => url.reveal().context("database.url"),
             None => Ok(format!("sqlite:{}/heliograph.db", self.server.data_dir)),
         }
+    }
+
+    /// Refuses secrets that can't be had, before anything needs them.
+    pub(crate) fn check_secrets(&self) -> anyhow::Result<()> {
+        self.database_url()?;
+        for c in &self.carriers {
+            c.password
+                .reveal()
+                .with_context(|| format!("carriers: the password of '{}'", c.name))?;
+        }
+        Ok(())
     }
 
     /// Refuses what can be read and makes no sense.

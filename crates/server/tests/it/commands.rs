@@ -7,13 +7,7 @@ use crate::server::Server;
 use serde_json::{Value, json};
 
 each_engine!(commands: accounts keys credit check_finds_what_is_wrong failures_are_told
-    wrong_usage_is_told before_the_first_start);
-
-/// The lines of a command with `--json`.
-fn lines(server: &Server, arguments: &[&str]) -> Vec<Value> {
-    let told = server.told(&[&["--json"], arguments].concat());
-    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+    wrong_usage_is_told before_the_first_start what_is_done_is_one_document schemas_go_forward);
 
 /// A command's exit code, stdout and stderr.
 fn said(server: &Server, arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -24,12 +18,12 @@ fn said(server: &Server, arguments: &[&str]) -> (Option<i32>, String, String) {
 
 fn accounts(engine: Engine) {
     let server = Server::start(engine);
-    let made = lines(&server, &["account", "create", "--email", " Ann@Example.com "]);
-    assert_eq!(made, [json!({ "id": 2, "email": "ann@example.com", "currency": "EUR" })]);
+    let made = server.json(&["account", "create", "--email", " Ann@Example.com "]);
+    assert_eq!(made, json!({ "id": 2, "email": "ann@example.com", "currency": "EUR" }));
     let (code, told, _) = said(&server, &["account", "create", "--email", "bob@example.com"]);
     assert_eq!((code, told.as_str()), (Some(0), "account 3 for bob@example.com, in EUR\n"));
     server.told(&["credit", "--account", "ann@example.com", "--amount", "1.5"]);
-    let all = lines(&server, &["account", "list"]);
+    let all = server.list(&["account", "list"]);
     let names: Vec<_> = all.iter().map(|a| a["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["demo@localhost", "ann@example.com", "bob@example.com"]);
     let created = &all[1]["createdAt"];
@@ -59,7 +53,7 @@ fn keys(engine: Engine) {
         assert!(talk.contains("shown only now") && !talk.contains(key.trim()), "{talk}");
     }
     create(&["--name", "readers", "--scope", "read", "--scope", "send"]);
-    let all = lines(&server, &["key", "list", "--account", "ann@example.com"]);
+    let all = server.list(&["key", "list", "--account", "ann@example.com"]);
     let modes: Vec<_> = all.iter().map(|k| k["mode"].as_str().unwrap()).collect();
     assert_eq!(modes, ["test", "test", "live", "test"]);
     let last = &all[3];
@@ -72,7 +66,7 @@ fn keys(engine: Engine) {
     let (code, told, talk) = said(&server, &["key", "revoke", id]);
     assert_eq!((code, told.as_str()), (Some(0), ""));
     assert_eq!(talk, format!("key {id} is revoked\n"));
-    let all = lines(&server, &["key", "list", "--account", "ann@example.com"]);
+    let all = server.list(&["key", "list", "--account", "ann@example.com"]);
     assert!(all[3]["revokedAt"].is_string() && all[2]["revokedAt"].is_null());
     let (_, told, _) = said(&server, &["key", "list", "--account", "ann@example.com"]);
     assert_eq!(told.lines().filter(|l| l.contains("revoked")).count(), 1, "{told}");
@@ -96,8 +90,8 @@ fn credit(engine: Engine) {
     assert_eq!((code, told.as_str()), (Some(1), ""));
     assert!(talk.contains("only 0.0000 EUR can be taken out"), "{talk}");
     assert_eq!(credit("0").0, Some(1));
-    let json = lines(&server, &["credit", "--account", "DEMO@localhost", "--amount", "3"]);
-    assert_eq!(json, [json!({ "available": "3.0000", "reserved": "0.0000", "currency": "EUR" })]);
+    let json = server.json(&["credit", "--account", "DEMO@localhost", "--amount", "3"]);
+    assert_eq!(json, json!({ "available": "3.0000", "reserved": "0.0000", "currency": "EUR" }));
     server.check();
 }
 
@@ -107,7 +101,7 @@ fn check_finds_what_is_wrong(engine: Engine) {
     server.ended(&key, &server.accepted(&key, &hello("+447700900123")));
     let (code, told, talk) = said(&server, &["check"]);
     assert_eq!((code, told.as_str(), talk.as_str()), (Some(0), "", "every invariant holds\n"));
-    assert_eq!(lines(&server, &["check"]), [json!({ "violations": [] })]);
+    assert_eq!(server.json(&["check"]), json!({ "violations": [] }));
     for (change, undo, hint) in [
         (
             "accounts SET available = available + 1",
@@ -139,6 +133,90 @@ fn check_finds_what_is_wrong(engine: Engine) {
     server.check();
 }
 
+/// Also what a person is told on stderr alone; lists and the rest have tests of their own.
+fn what_is_done_is_one_document(engine: Engine) {
+    let server = Server::with(engine, "[webhooks]\nallow_private = ['127.0.0.0/8']");
+    let demo = "demo@localhost";
+    let key = server.json(&["key", "create", "--account", demo]);
+    let id = key["id"].as_str().unwrap();
+    assert_eq!(key["mode"], "test");
+    assert_eq!(server.json(&["key", "revoke", id]), json!({ "id": id, "revoked": true }));
+    let url = ["--url", "http://127.0.0.1:1/"];
+    let hook = server.json(&[&["webhook", "add", "--account", demo][..], &url].concat());
+    let id = hook["id"].to_string();
+    for (arguments, done) in [
+        (&["webhook", "off", &id][..], json!({ "id": hook["id"], "on": false })),
+        (&["webhook", "on", &id], json!({ "id": hook["id"], "on": true })),
+        (&["webhook", "replay", &id, "--failed"], json!({ "events": 0 })),
+        (&["webhook", "attempts", &id], json!([])),
+        (&["webhook", "remove", &id], json!({ "id": hook["id"], "removed": true })),
+        (&["webhook", "list", "--account", demo], json!([])),
+    ] {
+        assert_eq!(server.json(arguments), done, "{arguments:?}");
+    }
+    let backup = server.json(&["backup", "one.db"]);
+    assert_eq!((&backup["file"], &backup["rows"]["accounts"]), (&json!("one.db"), &json!(1)));
+    let bytes = server.home.path().join("one.db").metadata().unwrap().len();
+    assert_eq!((&backup["bytes"], backup["schemaVersion"].is_u64()), (&json!(bytes), true));
+    assert_eq!(server.json(&["config"])["server"]["data_dir"]["value"], "data");
+}
+
+#[test]
+fn an_older_schema_is_brought_up_to_date() {
+    let (new, old) = (Server::new(Engine::Sqlite, ""), Server::new(Engine::Sqlite, ""));
+    new.told(&["migrate"]);
+    let (new, file) =
+        (new.home.path().join("data/heliograph.db"), old.home.path().join("data/heliograph.db"));
+    std::fs::create_dir(file.parent().unwrap()).unwrap();
+    let first =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../store/migrations/sqlite/V1__foundation.sql");
+    let conn = rusqlite::Connection::open(&file).unwrap();
+    conn.execute_batch(&std::fs::read_to_string(first).unwrap()).unwrap();
+    conn.execute("ATTACH $1 AS new", [new.to_str().unwrap()]).unwrap();
+    let history = "CREATE TABLE refinery_schema_history AS SELECT * FROM new.refinery_schema_history WHERE version = 1";
+    conn.execute_batch(history).unwrap();
+    drop(conn);
+    let before = std::fs::read(&file).unwrap();
+    let (code, told, _) = said(&old, &["migrate", "--check"]);
+    assert_eq!(
+        (code, told.starts_with("the schema would go from version 1 to ")),
+        (Some(1), true),
+        "{told}"
+    );
+    assert!(std::fs::read(&file).unwrap() == before);
+    assert!(old.told(&["migrate"]).starts_with("the schema went from version 1 to version "));
+    assert_eq!(said(&old, &["migrate", "--check"]).0, Some(0));
+    old.check();
+}
+
+/// Migrating an empty database is all that there can be to do, until a version is released.
+fn schemas_go_forward(engine: Engine) {
+    let server = Server::new(engine, "");
+    let check = |exit: i32| {
+        let (code, told, _) = said(&server, &["migrate", "--check"]);
+        assert_eq!(code, Some(exit), "{told}");
+        told
+    };
+    assert!(check(1).starts_with("the schema would go from nothing to version "));
+    let (code, told, _) = said(&server, &["--json", "migrate", "--check"]);
+    let told = serde_json::from_str::<Value>(&told).unwrap();
+    assert_eq!((code, &told["from"], &told["upToDate"]), (Some(1), &Value::Null, &json!(false)));
+    if engine == Engine::Sqlite {
+        assert!(!server.home.path().join("data/heliograph.db").exists());
+    }
+    let done = server.json(&["migrate"]);
+    assert_eq!((&done["from"], &done["to"]), (&Value::Null, &told["to"]));
+    assert!(check(0).ends_with("which is the newest\n"));
+    let again = server.json(&["migrate"]);
+    assert_eq!((&again["from"], &again["upToDate"]), (&told["to"], &json!(true)));
+    server.database.change(
+        "INSERT INTO refinery_schema_history (version, name, applied_on, checksum)
+         VALUES (99, 'later', '2030-01-01T00:00:00Z', '1')",
+    );
+    let (code, _, talk) = said(&server, &["migrate", "--check"]);
+    assert_eq!((code, talk.contains("use a newer heliograph")), (Some(1), true), "{talk}");
+}
+
 fn failures_are_told(engine: Engine) {
     let server = Server::start(engine);
     let id = "0190b0a0-0000-7000-8000-000000000000";
@@ -158,10 +236,19 @@ fn failures_are_told(engine: Engine) {
             "no account for nobody@example.com",
         ),
         (&["--config", "missing.toml", "check"], "missing.toml can't be read"),
+        (&["--config", "missing.toml", "config"], "missing.toml can't be read"),
+        (&["webhook", "off", "7"], "there is no endpoint 7"),
+        (&["restore", "gone.db"], "is running on data"),
+        (&["backup", "/proc/nothing/x.db"], "/proc/nothing/x.db.part"),
     ] {
         let (code, told, talk) = said(&server, arguments);
         assert_eq!((code, told.as_str()), (Some(1), ""), "{arguments:?}: {talk}");
         assert!(talk.starts_with("heliograph: ") && talk.contains(hint), "{arguments:?}: {talk}");
+        // A script gets the same words.
+        let (code, told, talk) = said(&server, &[&["--json"], arguments].concat());
+        let error: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!((code, error.as_object().unwrap().len()), (Some(1), 1), "{told}");
+        assert_eq!(talk, format!("heliograph: {}\n", error["error"].as_str().unwrap()));
     }
 }
 

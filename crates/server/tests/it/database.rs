@@ -12,6 +12,16 @@ pub(crate) enum Engine {
     Postgres,
 }
 
+impl Engine {
+    /// All on which this test run is.
+    #[allow(dead_code, reason = "only one of the two test binaries restores backups")]
+    pub(crate) const ALL: &[Self] = &[
+        Self::Sqlite,
+        #[cfg(feature = "test-postgres")]
+        Self::Postgres,
+    ];
+}
+
 /// One test's database.
 #[derive(Debug)]
 pub(crate) enum Database {

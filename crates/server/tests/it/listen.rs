@@ -19,8 +19,7 @@ fn listen(server: &Server, arguments: &[&str]) -> Process {
 }
 
 fn endpoints(server: &Server) -> Vec<Value> {
-    let list = server.told(&["--json", "webhook", "list", "--account", "demo@localhost"]);
-    list.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    server.list(&["webhook", "list", "--account", "demo@localhost"])
 }
 
 fn events_are_shown_as_they_happen(engine: Engine) {

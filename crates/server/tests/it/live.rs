@@ -4,7 +4,7 @@ use crate::database::{Engine, each_engine};
 use crate::send_sms::hello;
 use crate::server::Server;
 use crate::wrong_input::problem;
-use serde_json::{Value, json};
+use serde_json::json;
 
 each_engine!(live: without_a_route without_money money_moves_with_the_message the_last_cent
     a_dry_run_prices_and_stores_nothing);
@@ -27,8 +27,7 @@ fn pretending(engine: Engine) -> Server {
 
 /// Available and reserved of an account.
 pub(crate) fn balance(server: &Server, email: &str) -> (String, String) {
-    let list = server.told(&["--json", "account", "list"]);
-    let accounts = list.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+    let accounts = server.list(&["account", "list"]);
     let account = accounts.into_iter().find(|a| a["name"] == email).unwrap();
     let text = |field: &str| account[field].as_str().unwrap().to_owned();
     (text("available"), text("reserved"))

@@ -1,13 +1,21 @@
 //! The whole server from outside: the program as it is shipped, its HTTP and its commands.
 
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
+mod backup_interrupted;
+#[cfg(test)]
 mod bad_days;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod config;
+#[cfg(test)]
 mod database;
 #[cfg(test)]
 mod docs;
+#[cfg(test)]
+mod documentation;
 #[cfg(test)]
 mod draining;
 #[cfg(test)]

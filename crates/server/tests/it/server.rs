@@ -202,6 +202,19 @@ impl Server {
         String::from_utf8(stdout).unwrap().trim_end().to_owned()
     }
 
+    /// The one document that a command prints with `--json`.
+    #[allow(dead_code, reason = "only one of the two test binaries reads documents")]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let told = self.told(&[&["--json"], arguments].concat());
+        serde_json::from_str(&told).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {told}"))
+    }
+
+    /// The entries of the list that a command prints with `--json`.
+    #[allow(dead_code, reason = "only one of the two test binaries lists anything")]
+    pub(crate) fn list(&self, arguments: &[&str]) -> Vec<Value> {
+        self.json(arguments).as_array().expect("no list").clone()
+    }
+
     /// A new account with a live key, and this much money.
     pub(crate) fn live_key(&self, email: &str, money: &str) -> String {
         self.told(&["account", "create", "--email", email]);

@@ -31,8 +31,7 @@ pub(crate) fn add(server: &Server, url: &str, more: &[&str]) -> (String, String)
 }
 
 fn list(server: &Server) -> Vec<Value> {
-    let list = server.told(&["--json", "webhook", "list", "--account", DEMO]);
-    list.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    server.list(&["webhook", "list", "--account", DEMO])
 }
 
 fn each_end_is_told_once_and_signed(engine: Engine) {
@@ -123,8 +122,7 @@ fn a_failure_is_tried_again_with_the_same_id(engine: Engine) {
     let waited = told[1].at - told[0].at;
     assert!(waited > Duration::from_millis(3_900), "{waited:?}");
     let attempts = eventually("both attempts are written down", || {
-        let all = server.told(&["--json", "webhook", "attempts", &id]);
-        let all: Vec<Value> = all.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let all = server.list(&["webhook", "attempts", &id]);
         (all.len() == 2).then_some(all)
     });
     assert_eq!((&attempts[0]["status"], &attempts[1]["status"]), (&json!(204), &json!(500)));

@@ -5,6 +5,8 @@ mod accounts;
 #[cfg(test)]
 mod api_keys;
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod carrier_refs;
 #[cfg(test)]
 mod check;
