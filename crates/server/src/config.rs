@@ -107,11 +107,23 @@ pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<Read> {
     parse(&text, &file, variables.into_iter()).with_context(|| name)
 }
 
+/// Refuses a variable that is one of ours but for an underline: it would be passed over in silence.
+fn misspelt(variable: &str) -> anyhow::Result<()> {
+    for (section, key, _) in KEYS {
+        let right = format!("{ENV_PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase());
+        if variable == right.replace("__", "_") {
+            bail!("there is no environment variable called '{variable}'; did you mean '{right}'?");
+        }
+    }
+    Ok(())
+}
+
 /// The variables that may be meant for us: our name, then a section, then a key.
 fn ours() -> anyhow::Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for (name, value) in std::env::vars_os() {
         let Ok(name) = name.into_string() else { continue };
+        misspelt(&name)?;
         if name.starts_with(ENV_PREFIX) && name.contains("__") {
             let Ok(value) = value.into_string() else { bail!("{name} is no text") };
             found.push((name, value));
@@ -276,6 +288,15 @@ mod tests {
         ] {
             let error = read(text, &vars).unwrap_err();
             assert!(error.contains(hint), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn one_underline_is_not_two() {
+        let error = misspelt("HELIOGRAPH_DATABASE_URL").unwrap_err().to_string();
+        assert!(error.contains("did you mean 'HELIOGRAPH_DATABASE__URL'?"), "{error}");
+        for others in ["HELIOGRAPH_DATABASE__URL", "HELIOGRAPH_HOME", "DATABASE_URL"] {
+            misspelt(others).unwrap();
         }
     }
 

@@ -23,6 +23,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // What it writes holds texts, numbers and secrets: nobody else is to read it, in whatever folder it stands.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let cli = Cli::parse();
     let (file, json) = (cli.config.clone(), cli.json);
     let done = match cli.command() {

@@ -31,6 +31,10 @@ pub(crate) async fn read_as(
     if !is(kind, headers) {
         return Err(Problem::unsupported_media_type(kind));
     }
+    let encoded = headers.get_all(header::CONTENT_ENCODING).iter();
+    if encoded.into_iter().any(|v| !v.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(Problem::encoded());
+    }
     let whole = tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, limit)).await;
     whole.map_err(|_| Problem::too_slow())?.map_err(|e| {
         // The limit's error is wrapped; every other one means that the client went away.

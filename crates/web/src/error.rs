@@ -56,6 +56,12 @@ impl Problem {
         Self::new(Code::UnsupportedMediaType, detail)
     }
 
+    pub(crate) fn encoded() -> Self {
+        let detail =
+            "Send the body as it is, without 'Content-Encoding': nothing is unpacked here.";
+        Self::new(Code::UnsupportedMediaType, detail)
+    }
+
     pub(crate) fn overloaded() -> Self {
         let detail = "Nothing was accepted. Try again after the time in Retry-After.";
         Self::new(Code::Overloaded, detail)

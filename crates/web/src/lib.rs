@@ -12,6 +12,7 @@ mod error;
 mod gate;
 mod health;
 mod import;
+mod lent;
 mod limits;
 mod listen;
 mod once;

@@ -20,7 +20,7 @@ pub(crate) fn none(uri: &Uri) -> Result<(), Problem> {
     match uri.query() {
         None | Some("") => Ok(()),
         Some(_) => {
-            let detail = "Nothing is read from the query here: put every field into the body.";
+            let detail = "Nothing is read from the query here: leave out what stands behind the question mark.";
             Err(Problem::invalid(detail, vec![fault("query", FaultCode::UnknownField, detail)]))
         }
     }

@@ -72,6 +72,11 @@ impl RateLimit {
 }
 
 impl Taken {
+    /// The same for a request that was answered before it could be counted.
+    pub(crate) const fn granted(self) -> Self {
+        Self { wait: None, ..self }
+    }
+
     /// Says in an answer what is left (draft-ietf-httpapi-ratelimit-headers-10, §3 and §4).
     pub(crate) fn tell(self, headers: &mut HeaderMap) {
         let Self { quota, left, wait } = self;

@@ -4,6 +4,7 @@ use crate::api;
 use crate::app::{App, REQUEST_ID};
 use crate::auth;
 use crate::error::Problem;
+use crate::lent::Lent;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version, header};
@@ -35,9 +36,16 @@ pub(crate) async fn answer(
     let (method, uri, version) = (head.method.clone(), head.uri.clone(), head.version);
     let watched = ["/healthz", "/readyz", "/metrics"].contains(&uri.path());
     let https = tls || app.behind_proxy && came_by_https(&head.headers);
-    let body = Body::new(body);
+    let (body, lent) = match version {
+        Version::HTTP_2 => {
+            let lent = Lent::new(body);
+            (lent.body(), Some(lent))
+        }
+        _ => (Body::new(body), None),
+    };
     let taken = app.rate_limit.is_on().then(|| auth::known(&app, &head.headers)).flatten();
     let taken = taken.and_then(|key| app.rate_limit.take(key));
+    let stranger = (app.rate_limit.is_on() && taken.is_none()).then(|| head.headers.clone());
     let permit = app.gate.enter();
     let response = if permit.is_none() && !watched {
         Box::pin(refuse(&head.headers, body, Problem::overloaded())).await
@@ -50,6 +58,9 @@ pub(crate) async fn answer(
     } else {
         Box::pin(router.call(Request::from_parts(head, body))).await?
     };
+    if let Some(lent) = lent {
+        Box::pin(lent.drop_rest()).await;
+    }
     let text = id.to_str().unwrap_or_default();
     let mut response = rendered(response, text);
     if !watched {
@@ -67,7 +78,9 @@ pub(crate) async fn answer(
         // The client's next request belongs to another node, or to our successor.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
-    if let Some(taken) = taken {
+    // A key that this node met for the first time is known only now.
+    let met = || Some(app.rate_limit.take(auth::known(&app, &stranger?)?)?.granted());
+    if let Some(taken) = taken.or_else(met) {
         taken.tell(headers);
     }
     Ok(response)
@@ -79,8 +92,8 @@ fn came_by_https(headers: &HeaderMap) -> bool {
     protocol.split(',').next().is_some_and(|first| first.trim().eq_ignore_ascii_case("https"))
 }
 
-/// There is no room, or soon no node, or the key asks too much. A body that is still coming is taken in and dropped: to its sender an
-/// answer that is followed by the connection's end might look like a broken connection.
+/// There is no room, or soon no node, or the key asks too much. A body that is still coming is taken in and dropped:
+/// to its sender an answer that is followed by the connection's end might look like a broken connection.
 async fn refuse(headers: &HeaderMap, body: Body, why: Problem) -> Response {
     if !headers.contains_key(header::EXPECT) {
         let whole = axum::body::to_bytes(body, DROPPED_BODY);

@@ -197,3 +197,14 @@ async fn at_desk(config: Config, json: bool, command: Command) -> anyhow::Result
         _ => Ok(ExitCode::SUCCESS),
     }
 }
+
+/// What was looked for, or in these words that it is not there.
+pub(crate) fn there<T>(
+    found: heliograph_service::error::Result<T>,
+    words: impl FnOnce() -> String,
+) -> anyhow::Result<T> {
+    found.map_err(|e| match e {
+        heliograph_service::error::Error::NotFound => anyhow::Error::msg(words()),
+        e => e.into(),
+    })
+}

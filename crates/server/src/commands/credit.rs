@@ -1,8 +1,8 @@
 //! `heliograph credit`.
 
-use crate::commands::arguments::Desk;
+use crate::commands::arguments::{Desk, there};
 use crate::output;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use heliograph_domain::money::Amount;
 use heliograph_service::accounts;
@@ -33,8 +33,8 @@ pub(crate) async fn run(desk: &Desk, what: &Credit) -> anyhow::Result<ExitCode> 
     let cx = &desk.context;
     let email = what.account.trim().to_lowercase();
     let account = accounts::by_email(cx, &email).await;
-    let account = account
-        .with_context(|| format!("no account for {email}: see 'heliograph account list'"))?;
+    let account =
+        there(account, || format!("no account for {email}: see 'heliograph account list'"))?;
     if what.amount == Amount::ZERO {
         bail!("the amount must not be zero");
     }

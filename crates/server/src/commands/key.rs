@@ -1,8 +1,7 @@
 //! `heliograph key`.
 
-use crate::commands::arguments::Desk;
+use crate::commands::arguments::{Desk, there};
 use crate::{greeting, output};
-use anyhow::Context;
 use clap::{Subcommand, ValueEnum};
 use heliograph_domain::account::{Mode, Scope, Scopes};
 use heliograph_domain::id::ApiKeyId;
@@ -87,7 +86,7 @@ pub(crate) async fn run(desk: &Desk, what: Key) -> anyhow::Result<ExitCode> {
     let cx = &desk.context;
     let find = async |email: &str| {
         let found = accounts::by_email(cx, &email.trim().to_lowercase()).await;
-        found.with_context(|| format!("no account for {email}: see 'heliograph account list'"))
+        there(found, || format!("no account for {email}: see 'heliograph account list'"))
     };
     match what {
         Key::Create { account, live, test: _, name, scope } => {
@@ -110,7 +109,7 @@ pub(crate) async fn run(desk: &Desk, what: Key) -> anyhow::Result<ExitCode> {
         }
         Key::Revoke { id } => {
             let done = api_keys::revoke(cx, id).await;
-            done.with_context(|| format!("no valid key {id}: see 'heliograph key list'"))?;
+            there(done, || format!("no valid key {id}: see 'heliograph key list'"))?;
             output::talk(&format!("key {id} is revoked"));
             if desk.json {
                 output::result(&json!({ "id": id.to_string(), "revoked": true }).to_string());

@@ -1,6 +1,6 @@
 //! `heliograph webhook`.
 
-use crate::commands::arguments::Desk;
+use crate::commands::arguments::{Desk, there};
 use crate::{greeting, output};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
@@ -137,9 +137,8 @@ pub(crate) fn secret() -> anyhow::Result<Secret> {
 /// The account of an email address.
 pub(crate) async fn owner(cx: &Context, email: &str) -> anyhow::Result<AccountId> {
     let found = accounts::by_email(cx, &email.trim().to_lowercase()).await;
-    let found =
-        found.with_context(|| format!("no account for {email}: see 'heliograph account list'"))?;
-    Ok(found.id)
+    let found = there(found, || format!("no account for {email}: see 'heliograph account list'"));
+    Ok(found?.id)
 }
 
 pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> {
@@ -181,7 +180,7 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
         }
         Webhook::Off { endpoint } => {
             let done = webhooks::switch_off(cx, EndpointId(endpoint)).await;
-            done.with_context(|| {
+            there(done, || {
                 format!(
                     "there is no endpoint {endpoint} that is on: see 'heliograph webhook list --account EMAIL'"
                 )
@@ -199,7 +198,7 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
 }
 
 fn found<T>(done: error::Result<T>, endpoint: i32) -> anyhow::Result<T> {
-    done.with_context(|| {
+    there(done, || {
         format!("there is no endpoint {endpoint}: see 'heliograph webhook list --account EMAIL'")
     })
 }

@@ -187,3 +187,31 @@ fn plain_http_is_told_to_speak_https() {
     assert_eq!(answer.status, 400);
     assert!(answer.text().contains("speaks HTTPS"), "{}", answer.text());
 }
+
+/// curl loses an answer over HTTP/2 when the rest of its body is cut off: who is refused early is told all the same.
+#[cfg(feature = "test-peers")]
+#[test]
+fn curl_is_told_what_is_wrong() {
+    let pair = Pair::new();
+    let server = start(Engine::Sqlite, &pair);
+    let ca = server.home.path().join("cert.pem");
+    let ask = |key: &str, path: &str, bytes: usize| {
+        let body = server.home.path().join("body.json");
+        std::fs::write(&body, "x".repeat(bytes)).unwrap();
+        let mut curl = std::process::Command::new("curl");
+        curl.args(["-s", "--http2", "-o", "/dev/null", "-w", "%{http_version} %{http_code}"]);
+        curl.arg("--cacert").arg(&ca).arg("-H").arg(format!("Authorization: Bearer {key}"));
+        curl.arg("-H").arg("Content-Type: application/json").arg("--data-binary");
+        curl.arg(format!("@{}", body.display())).arg(format!("https://{}{path}", server.address()));
+        let output = curl.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let key = server.key();
+    let told = |status: u16| (Some(0), format!("2 {status}"));
+    for _ in 0..10 {
+        assert_eq!(ask("hg_live_wrong", "/v1/send/sms", 60), told(401));
+        assert_eq!(ask(&key, "/v1/nothing", 60), told(404));
+        assert_eq!(ask("hg_live_wrong", "/v1/send/sms", 500_000), told(401));
+        assert_eq!(ask(&key, "/v1/send/sms", 2_000_000), told(413));
+    }
+}

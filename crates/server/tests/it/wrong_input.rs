@@ -205,6 +205,9 @@ fn headers_and_sizes(engine: Engine) {
         let answer = server.ask(&post().header("Content-Type", kind));
         problem(&answer, 415, "unsupported_media_type");
     }
+    let packed = post().header("Content-Type", "application/json");
+    let answer = server.ask(&packed.header("Content-Encoding", "gzip"));
+    problem(&answer, 415, "unsupported_media_type");
     let most = 1 << 20;
     for size in [most + 1, 3 * most] {
         let large = format!("{body}{}", " ".repeat(size - body.len()));
