@@ -23,7 +23,7 @@ print(again.status.value, again.timeline[0].event.value)
 status = MessageStatus.QUEUED
 page = list_messages.sync(client=client, status=status, reference="order 7", from_=again.created_at)
 assert isinstance(page, MessagePage), page
-print([m.id for m in page.data] == [message.id], page.next_cursor)
+print([m.id for m in page.data] == [message.id], page.next_cursor is None)
 
 cancelled = cancel_message.sync(client=client, id=message.id)
 assert isinstance(cancelled, Message), cancelled
@@ -36,7 +36,7 @@ assert isinstance(made, OptoutList), made
 add_optout.sync(client=client, id=made.id, body=NewOptout(number="+447700900123"))
 listed = list_optouts.sync(client=client, id=made.id)
 assert isinstance(listed, OptoutPage), listed
-print([o.number for o in listed.data])
+print(*[o.number for o in listed.data])
 
 problem = send_sms.sync(client=client, body=SendSms(originator="Shop", recipient="12", text="Hello"))
 assert isinstance(problem, Problem) and problem.code is ProblemCode.INVALID_REQUEST, problem

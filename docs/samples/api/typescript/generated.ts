@@ -20,7 +20,7 @@ console.log(got.data?.status, got.data?.timeline[0]?.event);
 const from = sent.data.createdAt;
 const query = { status: "QUEUED", reference: "order 7", from } as const;
 const page = await client.GET("/v1/messages", { params: { query } });
-console.log(page.data?.data.map((m) => m.id).join() === path.id, page.data?.nextCursor);
+console.log(page.data?.data.map((m) => m.id).join() === path.id, page.data?.nextCursor === null);
 
 const cancelled = await client.POST("/v1/messages/{id}/cancel", { params: { path } });
 const balance = await client.GET("/v1/balance");
@@ -32,7 +32,7 @@ const list = { path: { id: made.data.id } };
 const number = { number: "+447700900123" };
 await client.POST("/v1/optout-lists/{id}/numbers", { params: list, body: number });
 const listed = await client.GET("/v1/optout-lists/{id}/numbers", { params: list });
-console.log(listed.data?.data.map((optout) => optout.number));
+console.log(...(listed.data?.data.map((optout) => optout.number) ?? []));
 
 const { error } = await client.POST("/v1/send/sms", {
   body: { originator: "Shop", recipient: "12", text: "Hello" },
