@@ -21,6 +21,9 @@ mod draining;
 #[cfg(test)]
 mod first_message;
 #[cfg(test)]
+#[cfg(feature = "test-samples")]
+mod guides;
+#[cfg(test)]
 mod health;
 #[cfg(test)]
 mod http;

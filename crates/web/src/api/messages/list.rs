@@ -17,8 +17,9 @@ use heliograph_domain::time::Timestamp;
 use heliograph_service::messages::{self, Filter};
 use std::str::FromStr;
 use std::sync::Arc;
-use utoipa::PartialSchema;
+use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
 use uuid::Uuid;
 
 pub(crate) fn about() -> Operation {
@@ -29,7 +30,7 @@ pub(crate) fn about() -> Operation {
              however many there are: where few of them match, it may hold fewer than `limit`, even none, and still have \
              a `nextCursor`. Only a page whose `nextCursor` is null is the last.",
         )
-        .narrowed("status", "Where they stand.", Status::schema())
+        .narrowed("status", "Where they stand.", Ref::from_schema_name(<Status as ToSchema>::name()))
         .narrowed("recipient", "Whom they are for.", WrittenNumber::schema())
         .narrowed("reference", "What you gave them, exactly.", text(r"^[^\x00]*$", None))
         .narrowed("campaignId", "The campaign that they belong to.", text("", Some("uuid")))

@@ -37,7 +37,7 @@ const REFERENCE_LIMIT: usize = 255;
 /// Where [`send_sms`] answers.
 pub(crate) const SEND_SMS: &str = "/v1/send/sms";
 
-// What `parse` reads.
+// What `parse` reads. No field has a `default`: clients generated from one would ask for the field, or send it always.
 /// A message to be sent.
 #[derive(ToSchema)]
 #[schema(as = SendSms)]
@@ -56,19 +56,18 @@ struct SendBody {
     #[schema(max_length = 255, pattern = r"^[^\x00]*$")]
     reference: Option<String>,
     /// Refuse to send to people on the default opt-out list. Only `false` overrides it.
-    #[schema(default = true)]
     block_optout: Option<bool>,
-    /// How long the message may take; what is not delivered by then has failed as `expired`.
-    #[schema(minimum = 60, maximum = 259_200, default = 172_800)]
+    /// How many seconds the message may take; what is not delivered by then has failed as `expired`. Left out,
+    /// it is 172800: two days.
+    #[schema(minimum = 60, maximum = 259_200)]
     validity_seconds: Option<u32>,
     /// Refuse to send more parts than this.
     #[schema(minimum = 1, maximum = 255)]
     max_parts: Option<u32>,
     /// Only say what it would be: nothing is stored, sent or charged.
-    #[schema(default = false)]
     dry_run: Option<bool>,
     /// Short links are to come: only `false` is taken yet.
-    #[schema(value_type = Option<OnlyFalse>, inline, default = false)]
+    #[schema(value_type = Option<OnlyFalse>, inline)]
     shorten_url: Option<bool>,
 }
 

@@ -1,0 +1,15 @@
+"""Shows what may be spent."""
+
+import os
+from decimal import Decimal
+
+import httpx
+
+api = httpx.Client(
+    base_url=os.environ["HELIOGRAPH_URL"],
+    headers={"Authorization": f"Bearer {os.environ['HELIOGRAPH_KEY']}"},
+)
+
+balance = api.get("/v1/balance").raise_for_status().json()
+# Never a float: money is counted, not measured.
+print(Decimal(balance["available"]), balance["currency"])

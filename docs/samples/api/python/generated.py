@@ -1,0 +1,44 @@
+"""Uses a client that was generated from openapi.json."""
+
+import os
+
+from heliograph_client import AuthenticatedClient
+from heliograph_client.api.messages import cancel_message, get_message, list_messages, send_sms
+from heliograph_client.api.money import get_balance
+from heliograph_client.api.opt_out_lists import add_optout, create_optout_list, list_optouts
+from heliograph_client.models import Balance, FaultCode, Message, MessagePage, MessageStatus
+from heliograph_client.models import NewOptout, NewOptoutList, OptoutList, OptoutPage, Problem
+from heliograph_client.models import ProblemCode, SendSms
+
+url, key = os.environ["HELIOGRAPH_URL"], os.environ["HELIOGRAPH_KEY"]
+client = AuthenticatedClient(base_url=url, token=key)
+
+body = SendSms(originator="Shop", recipient="+447700900123", text="Hello", reference="order 7")
+message = send_sms.sync(client=client, body=body, idempotency_key="order-7")
+assert isinstance(message, Message), message
+again = get_message.sync(client=client, id=message.id)
+assert isinstance(again, Message) and again.created_at == message.created_at, again
+print(again.status.value, again.timeline[0].event.value)
+
+status = MessageStatus.QUEUED
+page = list_messages.sync(client=client, status=status, reference="order 7", from_=again.created_at)
+assert isinstance(page, MessagePage), page
+print([m.id for m in page.data] == [message.id], page.next_cursor is None)
+
+cancelled = cancel_message.sync(client=client, id=message.id)
+assert isinstance(cancelled, Message), cancelled
+balance = get_balance.sync(client=client)
+assert isinstance(balance, Balance), balance
+print(cancelled.status.value, balance.available, balance.currency)
+
+made = create_optout_list.sync(client=client, body=NewOptoutList(name="Newsletter"))
+assert isinstance(made, OptoutList), made
+add_optout.sync(client=client, id=made.id, body=NewOptout(number="+447700900123"))
+listed = list_optouts.sync(client=client, id=made.id)
+assert isinstance(listed, OptoutPage), listed
+print(*[o.number for o in listed.data])
+
+problem = send_sms.sync(client=client, body=SendSms(originator="Shop", recipient="12", text="Hello"))
+assert isinstance(problem, Problem) and problem.code is ProblemCode.INVALID_REQUEST, problem
+for fault in problem.errors or []:
+    print(fault.pointer, fault.code is FaultCode.INVALID_NUMBER)

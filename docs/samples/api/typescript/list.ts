@@ -1,0 +1,21 @@
+// Lists the messages of an order, page by page, each with its timeline.
+const url = process.env.HELIOGRAPH_URL;
+const headers = { Authorization: `Bearer ${process.env.HELIOGRAPH_KEY}` };
+
+type Message = { id: string; status: string; timeline: { event: string; at: string | null }[] };
+type Page = { data: Message[]; nextCursor: string | null };
+
+async function* messages(filters: Record<string, string>): AsyncGenerator<Message> {
+  for (let query = new URLSearchParams(filters); ; ) {
+    const answer = await fetch(`${url}/v1/messages?${query}`, { headers });
+    if (!answer.ok) throw new Error(await answer.text());
+    const page: Page = await answer.json();
+    yield* page.data;
+    if (page.nextCursor === null) return;
+    query.set("cursor", page.nextCursor);
+  }
+}
+
+for await (const message of messages({ reference: "order 7", limit: "2" })) {
+  console.log(message.status, ...message.timeline.map((step) => step.event));
+}
