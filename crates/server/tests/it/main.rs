@@ -82,8 +82,12 @@ mod smsc;
 #[cfg(test)]
 mod start;
 #[cfg(test)]
+mod tenants;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod webhooks;
+#[cfg(test)]
+mod worlds;
 #[cfg(test)]
 mod wrong_input;
