@@ -9,7 +9,7 @@ use crate::error::code::Code;
 use crate::error::fault::FaultCode;
 use crate::once;
 use crate::openapi::operation::Operation;
-use crate::openapi::written::{OnlyFalse, WrittenNumber, WrittenOriginator};
+use crate::openapi::written::{NotYetScheduled, OnlyFalse, WrittenNumber, WrittenOriginator};
 use crate::query;
 use crate::view::json;
 use axum::body::Body;
@@ -70,6 +70,10 @@ struct SendBody {
     /// Short links are to come: only `false` is taken yet.
     #[schema(value_type = Option<OnlyFalse>, inline, default = false)]
     shorten_url: Option<bool>,
+    #[schema(value_type = NotYetScheduled, inline, required = false)]
+    schedule: Option<String>,
+    #[schema(value_type = NotYetScheduled, inline, required = false)]
+    schedule_timezone: Option<String>,
 }
 
 pub(crate) fn about() -> Operation {
