@@ -68,6 +68,9 @@ mod routes;
 #[cfg(feature = "test-samples")]
 mod samples;
 #[cfg(test)]
+#[cfg(feature = "test-schema")]
+mod schema;
+#[cfg(test)]
 mod send_sms;
 #[cfg(test)]
 mod server;
