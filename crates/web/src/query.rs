@@ -120,7 +120,8 @@ impl<C: FromStr + ToString> Page<C> {
     /// Takes `limit` and `cursor`.
     pub(crate) fn take(params: &mut Params<'_>) -> Self {
         let limit = params.parsed("limit", FaultCode::OutOfRange, |value| match value.parse() {
-            Ok(limit) if (1..=MOST).contains(&limit) => Ok(limit),
+            // What Rust reads begins with a plus, too; the document's integers do not.
+            Ok(limit) if (1..=MOST).contains(&limit) && !value.starts_with('+') => Ok(limit),
             _ => Err(format!("this must be a number from 1 to {MOST}")),
         });
         let after = params.parsed("cursor", FaultCode::InvalidCursor, |value| {

@@ -159,6 +159,10 @@ fn everything_that_is_made_is_made_once(engine: Engine) {
     problem(&server.ask(&wrong), 400, "invalid_request");
     let right = server.ask(&with(post(&key, &there, &json!({ "number": ANN })), "k"));
     assert_eq!((right.status, right.header("idempotent-replayed")), (201, None));
+    let mut quote = hello(ANN);
+    quote["dryRun"] = json!(true);
+    let wrong = Request::send_sms(&key, quote.to_string()).header("Idempotency-Key", "k\u{e9}y");
+    assert_eq!(problem(&server.ask(&wrong), 400, "invalid_request").len(), 1);
     let long = with(post(&key, LISTS, &json!({ "name": "Autumn" })), &"k".repeat(256));
     assert_eq!(problem(&server.ask(&long), 400, "invalid_request").len(), 1);
 }

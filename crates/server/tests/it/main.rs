@@ -71,6 +71,9 @@ mod routes;
 #[cfg(feature = "test-samples")]
 mod samples;
 #[cfg(test)]
+#[cfg(feature = "test-schema")]
+mod schema;
+#[cfg(test)]
 mod send_sms;
 #[cfg(test)]
 mod server;
@@ -85,8 +88,12 @@ mod smsc;
 #[cfg(test)]
 mod start;
 #[cfg(test)]
+mod tenants;
+#[cfg(test)]
 mod tls;
 #[cfg(test)]
 mod webhooks;
+#[cfg(test)]
+mod worlds;
 #[cfg(test)]
 mod wrong_input;

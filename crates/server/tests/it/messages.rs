@@ -131,6 +131,7 @@ fn wrong_queries_are_told(engine: Engine) {
         ("to=1795165200", "to", "invalid_time"),
         ("limit=0", "limit", "out_of_range"),
         ("limit=101", "limit", "out_of_range"),
+        ("limit=%2B5", "limit", "out_of_range"),
         ("limit=ten", "limit", "out_of_range"),
         ("cursor=xyz", "cursor", "invalid_cursor"),
         ("cursor=", "cursor", "invalid_cursor"),

@@ -38,7 +38,7 @@ pub(crate) fn add(server: &Server, key: &str, list: &str, body: &Value) -> Answe
 }
 
 /// Makes a list; its id.
-fn make(server: &Server, key: &str, name: &str) -> String {
+pub(crate) fn make(server: &Server, key: &str, name: &str) -> String {
     let answer = server.ask(&post(key, LISTS, &json!({ "name": name })));
     assert_eq!(answer.status, 201, "{}", answer.text());
     answer.json()["id"].as_str().unwrap().to_owned()

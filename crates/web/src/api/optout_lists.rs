@@ -102,7 +102,8 @@ async fn lists(
 #[expect(dead_code, reason = "it documents what is read field by field")]
 struct NewList {
     /// What you call it. It must not be blank.
-    #[schema(min_length = 1, max_length = 100, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
+    #[schema(min_length = 1, max_length = 100)]
+    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\x00-\x1f\x7f-\x9f\s][^\x00-\x1f\x7f-\x9f]*$")]
     name: String,
 }
 

@@ -68,6 +68,23 @@ impl ToSchema for OnlyFalse {
     }
 }
 
+/// A field of scheduled sending, which is to come.
+pub(crate) struct NotYetScheduled;
+
+impl PartialSchema for NotYetScheduled {
+    fn schema() -> RefOr<Schema> {
+        let description = "Scheduled sending is to come: only `null` is taken yet.";
+        let schema = ObjectBuilder::new().schema_type(Type::Null).description(Some(description));
+        RefOr::T(Schema::Object(schema.build()))
+    }
+}
+
+impl ToSchema for NotYetScheduled {
+    fn name() -> Cow<'static, str> {
+        "NotYetScheduled".into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use heliograph_domain::phone::Recipient;

@@ -9,7 +9,7 @@ use crate::error::code::Code;
 use crate::error::fault::FaultCode;
 use crate::once;
 use crate::openapi::operation::Operation;
-use crate::openapi::written::{OnlyFalse, WrittenNumber, WrittenOriginator};
+use crate::openapi::written::{NotYetScheduled, OnlyFalse, WrittenNumber, WrittenOriginator};
 use crate::query;
 use crate::view::json;
 use axum::body::Body;
@@ -69,6 +69,10 @@ struct SendBody {
     /// Short links are to come: only `false` is taken yet.
     #[schema(value_type = Option<OnlyFalse>, inline)]
     shorten_url: Option<bool>,
+    #[schema(value_type = NotYetScheduled, inline, required = false)]
+    schedule: Option<String>,
+    #[schema(value_type = NotYetScheduled, inline, required = false)]
+    schedule_timezone: Option<String>,
 }
 
 pub(crate) fn about() -> Operation {
@@ -99,8 +103,10 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
     let headers = &head.headers;
     let caller = auth::writer(app, headers).await?;
     let bytes = body::read(headers, body, BODY_LIMIT).await?;
-    let (request, dry_run) = match query::none(&head.uri).and_then(|()| parse(&bytes)) {
-        Ok(parsed) => parsed,
+    let asked = query::none(&head.uri).and_then(|()| parse(&bytes));
+    let asked = asked.and_then(|asked| Ok((asked, once::read(headers, &bytes)?)));
+    let ((request, dry_run), once) = match asked {
+        Ok(asked) => asked,
         Err(problem) => {
             // Who may not ask is not told what was wrong with the question.
             Box::pin(auth::reader(app, headers)).await?;
@@ -113,7 +119,6 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
         let quote = messages::dry_run(&app.context, &caller, &request).await?;
         return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
     }
-    let once = once::read(headers, &bytes)?;
     let sent = messages::send(&app.context, &app.writer, &caller, request, once).await;
     if let Err(Error::Unauthenticated) = sent {
         app.keyring.forget(caller.key);
