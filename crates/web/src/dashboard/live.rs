@@ -25,7 +25,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Where other nodes change things, their bells are not heard here: pages read again as often as this.
 const OTHERS: Duration = Duration::from_secs(2);
 
-const BEGUN: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+/// What changed between the page and its stream must not be missed: it reads again at once.
+const BEGUN: Bytes = Bytes::from_static(b"retry: 1000\nevent: changed\ndata: \n\n");
 const CHANGED: Bytes = Bytes::from_static(b"event: changed\ndata: \n\n");
 
 pub(crate) fn routes() -> Router<Arc<App>> {
