@@ -95,8 +95,7 @@ pub async fn begin(
         agent: origin.agent.chars().take(AGENT).collect(),
     };
     sessions::insert(tx, &session, &token.hash()).await?;
-    let actor =
-        Actor { account: *account, user: Some(user), address: origin.address.clone() };
+    let actor = Actor { account: *account, user: Some(user), address: origin.address.clone() };
     audit::write(cx, tx, &actor, ("signed in", how)).await?;
     Ok(token)
 }
@@ -109,9 +108,8 @@ pub async fn recognise(cx: &Context, token: &Token) -> Result<Visitor> {
     let now = cx.db.now();
     let hash = token.hash();
     let found = sessions::by_hash(&mut cx.db.read().await?, &hash).await?;
-    let alive = |s: &Signed| {
-        now < s.session.seen_at.after(IDLE) && now < s.session.created_at.after(LIFE)
-    };
+    let alive =
+        |s: &Signed| now < s.session.seen_at.after(IDLE) && now < s.session.created_at.after(LIFE);
     let signed = found.filter(alive).ok_or(Error::Unauthenticated)?;
     if now >= signed.session.seen_at.after(SEEN) {
         let mut tx = cx.db.write().await?;

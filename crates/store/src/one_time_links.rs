@@ -78,7 +78,8 @@ pub async fn by_hash(conn: &mut Conn, hash: &TokenHash) -> Result<Option<OneTime
 /// # Errors
 /// As any write.
 pub async fn take(tx: &mut Conn, hash: &TokenHash) -> Result<Option<OneTimeLink>> {
-    let sql = "DELETE FROM one_time_links WHERE hash = $1 RETURNING member, kind, created_at, expires_at";
+    let sql =
+        "DELETE FROM one_time_links WHERE hash = $1 RETURNING member, kind, created_at, expires_at";
     tx.query_one(sql, &[Value::Bytes(hash)], link).await
 }
 

@@ -58,8 +58,9 @@ pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode>
             let link = link(desk, &email).await?;
             let told =
                 json!({ "id": id.0, "email": email, "currency": currency, "signInUrl": link });
-            let words =
-                format!("account {id} for {email}, in {currency}\nsign in, once, within a day: {link}");
+            let words = format!(
+                "account {id} for {email}, in {currency}\nsign in, once, within a day: {link}"
+            );
             output::either(desk.json, &told, &words);
         }
         Accounts::Link { email } => {
