@@ -24,4 +24,5 @@ pub mod submission;
 pub mod target;
 pub mod text;
 pub mod time;
+pub mod trouble;
 pub mod webhook;

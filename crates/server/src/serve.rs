@@ -4,7 +4,7 @@ use crate::commands::{Role, ServeArgs};
 use crate::config::Config;
 use crate::shutdown::Running;
 use crate::system::{RandomIds, SystemClock, SystemRandom, SystemResolver, open_files};
-use crate::{carriers, config, folder, greeting, share, telemetry};
+use crate::{carriers, config, folder, greeting, share, telemetry, usage};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
 use heliograph_engine::Engine;
@@ -77,6 +77,8 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let mut running = Running::new(writer, config.limits.max_in_flight);
     running.background.spawn(upkeep(metrics.clone()));
     running.background.spawn(hangups(hangup, nudge.clone()));
+    let keyring = Keyring::default();
+    running.background.spawn(usage::keep(context.clone(), keyring.clone()));
     if roles.contains(&Role::Engine) {
         let (carriers, simulator) =
             carriers::start(&context, &config, numbers, &mut running.background).await?;
@@ -92,7 +94,7 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
         let limit = config.limits.requests_per_second;
         let (share, shares) = watch::channel(limit);
         running.background.spawn(share::keep(context.clone(), limit, share));
-        let (keyring, rate_limit) = (Keyring::default(), RateLimit::new(shares));
+        let (keyring, rate_limit) = (keyring.clone(), RateLimit::new(shares));
         let app = App { context, writer, keyring, rate_limit, gate, behind_proxy, metrics };
         let tls = certificate.map(|(tls, renewal)| {
             running.background.spawn(renewal.run(nudge));
@@ -102,6 +104,7 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     }
     drop(to_writer);
     let ended = running.until_stopped().await;
+    usage::note(&context, &keyring).await;
     share::leave(&context, config.limits.requests_per_second).await;
     ended
 }

@@ -3,7 +3,9 @@
 mod assets;
 mod csrf;
 mod form;
+mod keys;
 mod live;
+mod moment;
 mod page;
 pub(crate) mod peer;
 mod phone;
@@ -13,3 +15,4 @@ pub(crate) mod routes;
 mod shell;
 mod sign_in;
 mod visit;
+mod webhooks;
