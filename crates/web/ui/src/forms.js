@@ -28,11 +28,8 @@ addEventListener("pageshow", (event) => {
   if (event.persisted) document.querySelectorAll("form[data-sent]").forEach((form) => rest(form, false));
 });
 document.addEventListener("htmx:afterRequest", (event) => {
-  const form = event.target.closest?.("form[data-sent]");
-  if (form) rest(form, false);
-});
-document.addEventListener("htmx:afterRequest", (event) => {
   const form = event.target.closest?.("form");
+  if (form?.dataset.sent) rest(form, false);
   if (form?.hasAttribute("data-clear") && event.detail.successful) form.reset();
 });
 
