@@ -6,10 +6,11 @@ use crate::writer::{Command, Progress, Writer};
 use heliograph_domain::id::EventId;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::stats::hour;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::{
     Error, Result, accounts, attempts, carrier_refs, deliveries, endpoints, events, idempotency,
-    inbound_parts, queue,
+    inbound_parts, queue, stats,
 };
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -30,6 +31,9 @@ const FORGET: i64 = 2_000;
 
 /// How long the parts of an incoming message are waited for.
 const PARTS: Duration = Duration::from_secs(24 * 3_600);
+
+/// How long the figures of an hour are kept: a year, and what one looks back on from its end.
+const FIGURES: Duration = Duration::from_secs(400 * 86_400);
 
 /// How long an idempotency key holds.
 const IDEMPOTENCY: Duration = Duration::from_secs(24 * 3_600);
@@ -55,23 +59,25 @@ pub async fn sweep(cx: &Context) -> Result<()> {
         endpoints::remove(&mut tx, endpoint).await?;
     }
     tx.commit().await?;
-    forget_events(cx, before(now, cx.settings().webhook_retention)).await?;
+    forget(cx, now).await?;
     if keys + receipts > 0 {
         tracing::info!(idempotency_keys = keys, orphan_receipts = receipts, "swept");
     }
     Ok(())
 }
 
-/// Drops what was told long ago, account by account.
-async fn forget_events(cx: &Context, before: Timestamp) -> Result<()> {
+/// Drops what was told and counted long ago, account by account.
+async fn forget(cx: &Context, now: Timestamp) -> Result<()> {
     let all = accounts::all(&mut cx.db.read().await?).await?;
-    let oldest = EventId::first_at(before);
+    let oldest = EventId::first_at(before(now, cx.settings().webhook_retention));
+    let first_hour = hour(before(now, FIGURES));
     for account in all {
         loop {
             // Few at a time: whoever else writes waits for this.
             let mut tx = cx.db.write().await?;
             let attempts = attempts::drop_old(&mut tx, account.id, oldest, FORGET).await?;
             let events = events::drop_old(&mut tx, account.id, oldest, FORGET).await?;
+            stats::drop_old(&mut tx, account.id, first_hour).await?;
             tx.commit().await?;
             if attempts + events == 0 {
                 break;

@@ -23,6 +23,7 @@ pub mod parcel;
 pub mod price;
 pub mod progress;
 pub mod replies;
+pub mod stats;
 pub mod transaction;
 pub mod webhooks;
 pub mod writer;

@@ -28,6 +28,7 @@ pub mod optouts;
 pub mod parts;
 pub mod queue;
 mod row;
+pub mod stats;
 mod value;
 
 pub use bulk::Ask;

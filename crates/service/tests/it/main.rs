@@ -39,6 +39,8 @@ mod retries;
 #[cfg(test)]
 mod road;
 #[cfg(test)]
+mod stats;
+#[cfg(test)]
 #[path = "../../../store/tests/it/support.rs"]
 mod support;
 #[cfg(test)]
