@@ -9,8 +9,8 @@ use heliograph_domain::receipt::{Receipt, Verdict};
 use heliograph_domain::stats::hour;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::{
-    Error, Result, accounts, attempts, carrier_refs, deliveries, endpoints, events, idempotency,
-    inbound_parts, queue, stats,
+    Error, Result, accounts, attempts, bind_status, carrier_refs, deliveries, endpoints, events,
+    idempotency, inbound_parts, queue, stats,
 };
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -32,6 +32,9 @@ const FORGET: i64 = 2_000;
 /// How long the parts of an incoming message are waited for.
 const PARTS: Duration = Duration::from_secs(24 * 3_600);
 
+/// How long a node that has gone without a word is shown to operators.
+const NODE: Duration = Duration::from_secs(24 * 3_600);
+
 /// How long the figures of an hour are kept: a year, and what one looks back on from its end.
 const FIGURES: Duration = Duration::from_secs(400 * 86_400);
 
@@ -40,10 +43,6 @@ const IDEMPOTENCY: Duration = Duration::from_secs(24 * 3_600);
 /// How long a receipt waits for its submit response.
 const EARLY_RECEIPT: Duration = Duration::from_secs(72 * 3_600);
 
-fn before(now: Timestamp, d: Duration) -> Timestamp {
-    Timestamp(now.millis().saturating_sub(i64::try_from(d.as_millis()).unwrap_or(i64::MAX)))
-}
-
 /// Drops what has outlived its use.
 ///
 /// # Errors
@@ -51,9 +50,10 @@ fn before(now: Timestamp, d: Duration) -> Timestamp {
 pub async fn sweep(cx: &Context) -> Result<()> {
     let now = cx.db.now();
     let mut tx = cx.db.write().await?;
-    let keys = idempotency::drop_old(&mut tx, before(now, IDEMPOTENCY)).await?;
-    let receipts = carrier_refs::drop_early(&mut tx, before(now, EARLY_RECEIPT)).await?;
-    inbound_parts::drop_done(&mut tx, before(now, PARTS)).await?;
+    let keys = idempotency::drop_old(&mut tx, now.before(IDEMPOTENCY)).await?;
+    let receipts = carrier_refs::drop_early(&mut tx, now.before(EARLY_RECEIPT)).await?;
+    inbound_parts::drop_done(&mut tx, now.before(PARTS)).await?;
+    bind_status::drop_old(&mut tx, now.before(NODE)).await?;
     for endpoint in endpoints::expired(&mut tx, now).await? {
         deliveries::drop_for(&mut tx, endpoint).await?;
         endpoints::remove(&mut tx, endpoint).await?;
@@ -69,8 +69,8 @@ pub async fn sweep(cx: &Context) -> Result<()> {
 /// Drops what was told and counted long ago, account by account.
 async fn forget(cx: &Context, now: Timestamp) -> Result<()> {
     let all = accounts::all(&mut cx.db.read().await?).await?;
-    let oldest = EventId::first_at(before(now, cx.settings().webhook_retention));
-    let first_hour = hour(before(now, FIGURES));
+    let oldest = EventId::first_at(now.before(cx.settings().webhook_retention));
+    let first_hour = hour(now.before(FIGURES));
     for account in all {
         loop {
             // Few at a time: whoever else writes waits for this.
@@ -116,7 +116,7 @@ pub async fn expire(cx: &Context, writer: &Writer) -> Result<()> {
 pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> Result<()> {
     loop {
         let mut conn = cx.db.read().await?;
-        let limit = before(cx.db.now(), RECEIPT);
+        let limit = cx.db.now().before(RECEIPT);
         let overdue = carrier_refs::overdue(&mut conn, limit, BATCH).await?;
         drop(conn);
         if overdue.is_empty() {
@@ -137,7 +137,7 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> Result<()> {
 /// As any write.
 pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> Result<()> {
     let mut conn = cx.db.read().await?;
-    let since = before(cx.db.now(), SPELLINGS);
+    let since = cx.db.now().before(SPELLINGS);
     let early = carrier_refs::early(&mut conn, since, AGAIN).await?;
     drop(conn);
     if early.is_empty() {
@@ -154,7 +154,7 @@ pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> Result<()> {
 /// As any write.
 pub async fn finish_inbound(cx: &Context, writer: &Writer) -> Result<Vec<Confirmation>> {
     let mut conn = cx.db.read().await?;
-    let groups = inbound_parts::overdue(&mut conn, before(cx.db.now(), PARTS), BATCH).await?;
+    let groups = inbound_parts::overdue(&mut conn, cx.db.now().before(PARTS), BATCH).await?;
     drop(conn);
     if groups.is_empty() {
         return Ok(Vec::new());

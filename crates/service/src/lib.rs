@@ -6,6 +6,7 @@ pub mod api_keys;
 pub mod backup;
 pub mod caller;
 pub mod cancel;
+pub mod carriers;
 pub mod check;
 pub mod context;
 pub mod deliveries;

@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod api_keys;
 pub mod attempts;
 pub mod backup;
+pub mod bind_status;
 mod bulk;
 pub mod carrier_refs;
 pub mod carriers;

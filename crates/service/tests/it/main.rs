@@ -9,6 +9,8 @@ mod cancel;
 #[cfg(test)]
 mod carrier;
 #[cfg(test)]
+mod carriers;
+#[cfg(test)]
 mod courier;
 #[cfg(test)]
 #[cfg(feature = "test-postgres")]
