@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod api_keys;
 pub mod attempts;
+pub mod audit;
 pub mod backup;
 pub mod bind_status;
 mod bulk;
@@ -17,6 +18,7 @@ pub mod deliveries;
 pub mod endpoints;
 mod error;
 pub mod events;
+pub mod handset_replies;
 pub mod idempotency;
 pub mod inbound_messages;
 pub mod inbound_parts;
@@ -25,10 +27,12 @@ pub mod messages;
 mod migrations;
 pub mod nodes;
 pub mod numbers;
+pub mod one_time_links;
 pub mod optouts;
 pub mod parts;
 pub mod queue;
 mod row;
+pub mod sessions;
 pub mod stats;
 mod value;
 
