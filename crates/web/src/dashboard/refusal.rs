@@ -76,7 +76,8 @@ impl From<Error> for Refusal {
             | Error::NotCancellable(_)
             | Error::DestinationNotAllowed
             | Error::TooManyParts { .. }
-            | Error::IdempotencyKeyReused => {
+            | Error::IdempotencyKeyReused
+            | Error::Weak(_) => {
                 Self::told(StatusCode::CONFLICT, "That did not work", &error.to_string())
             }
             Error::RequestInFlight | Error::Overloaded(_) | Error::Unsure(_) => {
