@@ -76,8 +76,7 @@ impl From<Error> for Refusal {
             | Error::NotCancellable(_)
             | Error::DestinationNotAllowed
             | Error::TooManyParts { .. }
-            | Error::IdempotencyKeyReused
-            | Error::Weak(_) => {
+            | Error::IdempotencyKeyReused => {
                 Self::told(StatusCode::CONFLICT, "That did not work", &error.to_string())
             }
             Error::RequestInFlight | Error::Overloaded(_) | Error::Unsure(_) => {
