@@ -36,6 +36,7 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("server", "data_dir", Kind::Text),
     ("database", "url", Kind::Text),
     ("database", "connections", Kind::Number),
+    ("database", "sealing_key", Kind::Text),
     ("accounts", "currency", Kind::Text),
     ("limits", "requests_per_second", Kind::Number),
     ("limits", "max_in_flight", Kind::Number),

@@ -168,9 +168,13 @@ pub(crate) async fn open(config: &Config) -> anyhow::Result<Db> {
     let options = Options {
         url: config.database_url()?,
         connections: config.database.connections,
+        key: folder::sealing_key(config)?,
         clock: Arc::new(SystemClock),
     };
-    Db::open(options).await.context("database.url")
+    Db::open(options).await.map_err(|e| match e {
+        heliograph_store::Error::WrongKey => e.into(),
+        e => anyhow::Error::from(e).context("database.url"),
+    })
 }
 
 /// What the rules are handed.

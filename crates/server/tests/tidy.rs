@@ -23,7 +23,7 @@ const ARROW: &str = "arrows point down only, or the floors grow into one (ARCHIT
 /// files are one thing. A file that is not listed is a noun, on the top floor.
 const FLOORS: &str = "
     service/src/ | crate:: | error<context desk<caller parcel replies<writer once<price optouts links events<progress<dispatch deliveries cancel<accept<transaction
-    store/src/   | crate:: | error<* value row bulk migrations db db_sqlite db_postgres db_copy
+    store/src/   | crate:: | error<* value row bulk migrations sealing installation db db_sqlite db_postgres db_copy
     web/src/api/ | crate::api:: |";
 const SIBLING: &str = "siblings never import each other: what two share moves one floor down";
 

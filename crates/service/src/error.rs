@@ -67,6 +67,7 @@ impl From<store::Error> for Error {
             store::Error::CommitLost(e) => Self::Unsure(e),
             store::Error::Conflict(_) => Self::RequestInFlight,
             store::Error::Backup(e) => Self::Conflict(e),
+            store::Error::WrongKey => Self::Conflict(e.to_string()),
             store::Error::Corrupt(e) | store::Error::Db(e) => Self::Internal(e),
         }
     }

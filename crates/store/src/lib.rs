@@ -19,6 +19,7 @@ pub mod events;
 pub mod idempotency;
 pub mod inbound_messages;
 pub mod inbound_parts;
+pub mod installation;
 pub mod ledger;
 pub mod messages;
 mod migrations;
@@ -28,8 +29,10 @@ pub mod optouts;
 pub mod parts;
 pub mod queue;
 mod row;
+mod sealing;
 mod value;
 
 pub use bulk::Ask;
 pub use db::{Conn, Db, Options, Schema, Tx};
 pub use error::{Error, Result};
+pub use sealing::{KEY_BYTES, SealingKey};

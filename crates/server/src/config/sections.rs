@@ -3,6 +3,7 @@
 use crate::config::secret::Secret;
 use anyhow::{Context, bail};
 use heliograph_domain::money::Amount;
+use heliograph_store::SealingKey;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -79,11 +80,13 @@ pub(crate) struct Database {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "Secret::show_url")]
     pub(crate) url: Option<Secret>,
     pub(crate) connections: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sealing_key: Option<Secret>,
 }
 
 impl Default for Database {
     fn default() -> Self {
-        Self { url: None, connections: 16 }
+        Self { url: None, connections: 16, sealing_key: None }
     }
 }
 
@@ -234,9 +237,18 @@ impl Config {
         }
     }
 
+    /// The key that seals secrets, where it is not left to the data folder.
+    pub(crate) fn sealing_key(&self) -> anyhow::Result<Option<SealingKey>> {
+        let Some(secret) = &self.database.sealing_key else { return Ok(None) };
+        let key = SealingKey::parse(&secret.reveal().context("database.sealing_key")?);
+        let wrong = "database.sealing_key must be 32 random bytes in base64, as 'openssl rand -base64 32' makes them";
+        key.context(wrong).map(Some)
+    }
+
     /// Refuses secrets that can't be had, before anything needs them.
     pub(crate) fn check_secrets(&self) -> anyhow::Result<()> {
         self.database_url()?;
+        self.sealing_key()?;
         for c in &self.carriers {
             c.password
                 .reveal()
