@@ -47,6 +47,67 @@ impl fmt::Display for Mode {
     }
 }
 
+/// What a person may do in an account, from all of it down to looking on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Role {
+    /// Everything, and who else is an owner.
+    Owner,
+    /// Keys, webhooks and people, but not the owners.
+    Admin,
+    /// Sends, and looks after lists.
+    Member,
+    /// Looks on.
+    Viewer,
+}
+
+impl Role {
+    /// All of them, the mightiest first.
+    pub const ALL: [Self; 4] = [Self::Owner, Self::Admin, Self::Member, Self::Viewer];
+
+    /// As stored.
+    pub const fn code(self) -> i16 {
+        match self {
+            Self::Owner => 0,
+            Self::Admin => 1,
+            Self::Member => 2,
+            Self::Viewer => 3,
+        }
+    }
+
+    /// From the stored form.
+    pub fn from_code(code: i16) -> Option<Self> {
+        Self::ALL.into_iter().find(|r| r.code() == code)
+    }
+
+    /// As people write it: `owner`, `admin`, `member`, `viewer`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Admin => "admin",
+            Self::Member => "member",
+            Self::Viewer => "viewer",
+        }
+    }
+
+    /// From the written form.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|r| r.name() == name)
+    }
+
+    /// Whether such a person makes keys, webhooks and invitations.
+    pub const fn manages(self) -> bool {
+        matches!(self, Self::Owner | Self::Admin)
+    }
+
+    /// What such a person may do of what keys can do.
+    pub const fn scopes(self) -> Scopes {
+        match self {
+            Self::Owner | Self::Admin | Self::Member => Scopes::ALL,
+            Self::Viewer => Scopes(Scope::Read.bit()),
+        }
+    }
+}
+
 /// One thing that a key may be allowed to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {

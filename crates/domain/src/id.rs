@@ -48,6 +48,10 @@ ids! {
     ApiKeyId,
     /// One person who signs in.
     UserId,
+    /// One sign-in of a person, from one browser (not its secret).
+    SessionId,
+    /// One line of the audit log.
+    AuditId,
     /// One event that webhooks tell of: the `webhook-id`, the same at every endpoint and in every attempt.
     EventId,
     /// One message that a person sent to a number of ours.

@@ -1,6 +1,8 @@
-//! API keys: their text form with its checksum, and the hash that is stored.
+//! Secrets that let somebody in: API keys with their checksum, tokens, and the hashes that are stored.
 
 use crate::account::Mode;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -63,6 +65,58 @@ impl fmt::Debug for ApiKey {
     }
 }
 
+/// A source of what nobody can guess. Handed in, so that tests can repeat a run.
+pub trait Random: Send + Sync + 'static {
+    /// Fills `bytes`; false when there is nothing to fill them with.
+    fn fill(&self, bytes: &mut [u8]) -> bool;
+}
+
+/// What lets a person in: the secret of a session, or of a link that works once. Printing it for debugging shows
+/// nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+/// What is stored of a token.
+pub type TokenHash = [u8; 32];
+
+impl Token {
+    /// Random bytes as text.
+    pub fn from_random(random: &[u8; 32]) -> Self {
+        Self(URL_SAFE_NO_PAD.encode(random))
+    }
+
+    /// Reads a token; `None` when it can't be one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let whole = URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == 32);
+        whole.then(|| Self(text.to_owned()))
+    }
+
+    /// What is stored and looked up: SHA-256, which suffices for 256 random bits.
+    pub fn hash(&self) -> TokenHash {
+        Sha256::digest(self.0.as_bytes()).into()
+    }
+
+    /// Another secret that only who has the token can know, and that does not tell the token.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        let mut sha = Sha256::new();
+        sha.update(purpose.as_bytes());
+        sha.update([0]);
+        sha.update(self.0.as_bytes());
+        sha.finalize().into()
+    }
+
+    /// The token itself, for its owner.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
 /// CRC-32 (IEEE) of the key so far, in six base62 digits, the highest first.
 fn checksum(body: &str) -> String {
     let mut n = crc32fast::hash(body.as_bytes());
@@ -120,6 +174,18 @@ mod tests {
     fn debugging_output_keeps_the_secret() {
         let (parsed, _) = ApiKey::parse(&key()).unwrap();
         assert_eq!(format!("{parsed:?}"), "ApiKey(…)");
+    }
+
+    #[test]
+    fn a_token_is_read_as_it_was_shown_and_nothing_else_is() {
+        let token = Token::from_random(&[7; 32]);
+        assert_eq!(Token::parse(token.reveal()), Some(token.clone()));
+        for wrong in ["", "short", &format!("{}A", token.reveal()), "*".repeat(43).as_str()] {
+            assert_eq!(Token::parse(wrong), None, "{wrong}");
+        }
+        assert_eq!(format!("{token:?}"), "Token(…)");
+        assert_ne!(token.derive("a"), token.derive("b"));
+        assert_ne!(token.derive(""), token.hash());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use heliograph_service::context::Context;
 use heliograph_service::writer::Writer;
-use heliograph_service::{dispatch, janitor, messages, nodes};
+use heliograph_service::{dispatch, janitor, messages, nodes, sessions};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -47,6 +47,7 @@ async fn turn(context: &Context, writer: &Writer, n: u64) -> heliograph_service:
     if n.is_multiple_of(SWEEP) {
         janitor::time_out_receipts(context, writer).await?;
         janitor::sweep(context).await?;
+        sessions::sweep(context).await?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ mod courier;
 mod dispatch;
 mod flight;
 mod forward;
+mod handsets;
 mod housekeeping;
 mod http_client;
 mod line;

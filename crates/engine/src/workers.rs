@@ -2,10 +2,12 @@
 
 use crate::courier::Equipment;
 use crate::dispatch::Dispatcher;
+use crate::handsets;
 use crate::housekeeping;
 use crate::http_client::HttpClient;
 use crate::webhooks;
 use heliograph_carrier::carrier::Carrier;
+use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::id::CarrierId;
 use heliograph_service::context::Context;
 use heliograph_service::dispatch::Desks;
@@ -27,6 +29,8 @@ pub struct Engine {
     pub couriers: Couriers,
     /// The carriers to serve.
     pub carriers: Vec<Served>,
+    /// The simulated SMSC of this node.
+    pub simulator: Simulator,
 }
 
 /// A carrier to serve.
@@ -52,7 +56,7 @@ const fn claim_ahead(window: usize) -> usize {
 
 /// Runs all workers until `stop` turns true and each has given back what it held.
 pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
-    let Engine { context, writer, desks, couriers, carriers } = engine;
+    let Engine { context, writer, desks, couriers, carriers, simulator } = engine;
     let mut workers = JoinSet::new();
     for Served { id, name, carrier, window } in carriers {
         let (dispatcher, line) =
@@ -71,6 +75,7 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
         stop: stop.clone(),
     };
     workers.spawn(webhooks::run(equipment));
+    workers.spawn(handsets::run(context.clone(), simulator, stop.clone()));
     workers.spawn(housekeeping::run(context, writer, stop));
     while let Some(ended) = workers.join_next().await {
         if let Err(e) = ended {

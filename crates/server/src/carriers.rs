@@ -62,20 +62,21 @@ pub(crate) async fn complain(
     Ok(())
 }
 
-/// The configured carriers, and the simulated one with its SMSC inside this process.
+/// The configured carriers, the simulated one, and its SMSC inside this process.
 pub(crate) async fn start(
     context: &Context,
     config: &Config,
     numbers: Vec<CarrierId>,
     background: &mut JoinSet<()>,
-) -> anyhow::Result<Vec<Served>> {
+) -> anyhow::Result<(Vec<Served>, Simulator)> {
     let mut served: Vec<Served> = Vec::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let at = listener.local_addr()?;
     let simulator = Simulator::new(SmscOptions::default(), Arc::new(SystemClock))?;
+    let served_simulator = simulator.clone();
     background.spawn(async move {
         let (_stop, stopped) = watch::channel(false);
-        server::serve(listener, simulator, stopped).await;
+        server::serve(listener, served_simulator, stopped).await;
     });
     let simulated = context.settings().simulated;
     served.push(simulated_carrier(simulated, SIMULATED, at));
@@ -95,7 +96,7 @@ pub(crate) async fn start(
             }
         }
     }
-    Ok(served)
+    Ok((served, simulator))
 }
 
 fn serve(id: CarrierId, options: SmppOptions) -> Served {

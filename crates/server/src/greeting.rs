@@ -4,6 +4,7 @@ use crate::output;
 use anyhow::Context as _;
 use heliograph_domain::account::{Mode, Scopes};
 use heliograph_service::context::Context;
+use heliograph_service::one_time_links::{self, Kind};
 use heliograph_service::{accounts, api_keys};
 
 /// Whom the demo account belongs to.
@@ -20,9 +21,14 @@ pub(crate) async fn greet(context: &Context, currency: &str, base: &str) -> anyh
     let what = (Mode::Test, Scopes::ALL);
     let (_, key) = api_keys::create(context, account, what, "first key", &random).await?;
     let key = key.reveal();
+    let link = one_time_links::make(context, DEMO, Kind::SignIn).await?;
+    let link = link.reveal();
     output::result(&format!(
         r#"
 Welcome to Heliograph. This is shown once.
+
+  The dashboard, with a phone to look at (this link works once, within a day):
+    {base}/sign-in/{link}
 
   A test key (it costs nothing and reaches only the simulated carrier):
     {key}
@@ -33,7 +39,10 @@ Welcome to Heliograph. This is shown once.
   See what became of it, with the id from the answer:
     curl {base}/v1/messages/ID -H 'Authorization: Bearer {key}'
 
-  Both belong to the account {DEMO}; 'heliograph key create' makes more keys.
+  The API, field by field:
+    {base}/docs
+
+  All belongs to the account {DEMO}; 'heliograph account link --email {DEMO}' makes another link.
 "#
     ));
     Ok(())

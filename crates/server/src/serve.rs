@@ -3,12 +3,13 @@
 use crate::commands::{Role, ServeArgs};
 use crate::config::Config;
 use crate::shutdown::Running;
-use crate::system::{RandomIds, SystemClock, SystemResolver, open_files};
+use crate::system::{RandomIds, SystemClock, SystemRandom, SystemResolver, open_files};
 use crate::{carriers, config, folder, greeting, share, telemetry};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
 use heliograph_engine::Engine;
 use heliograph_service::api_keys::Keyring;
+use heliograph_service::bells::Bells;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::dispatch::Desks;
 use heliograph_service::error::Error;
@@ -77,9 +78,10 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     running.background.spawn(upkeep(metrics.clone()));
     running.background.spawn(hangups(hangup, nudge.clone()));
     if roles.contains(&Role::Engine) {
-        let carriers = carriers::start(&context, &config, numbers, &mut running.background).await?;
+        let (carriers, simulator) =
+            carriers::start(&context, &config, numbers, &mut running.background).await?;
         let (context, writer) = (context.clone(), to_writer.clone());
-        let engine = Engine { context, writer, desks, couriers, carriers };
+        let engine = Engine { context, writer, desks, couriers, carriers, simulator };
         running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
     }
     if roles.contains(&Role::Web) {
@@ -179,9 +181,10 @@ pub(crate) async fn open(config: &Config) -> anyhow::Result<Db> {
 
 /// What the rules are handed.
 pub(crate) fn context(db: Db, node: NodeId, settings: watch::Receiver<Arc<Settings>>) -> Context {
-    let (clock, ids, resolver) =
-        (Arc::new(SystemClock), Arc::new(RandomIds::default()), Arc::new(SystemResolver));
-    Context { db, clock, ids, resolver, node, settings }
+    let (clock, ids, random) =
+        (Arc::new(SystemClock), Arc::new(RandomIds::default()), Arc::new(SystemRandom));
+    let (bells, resolver) = (Bells::default(), Arc::new(SystemResolver));
+    Context { db, clock, ids, random, bells, resolver, node, settings }
 }
 
 /// The writer has a thread of its own: on SQLite its statements run where they are called, and on PostgreSQL

@@ -1,6 +1,7 @@
 //! The real clock and the real source of ids, handed to everything below.
 
 use heliograph_domain::id::Ids;
+use heliograph_domain::secret::Random;
 use heliograph_domain::target::{Resolved, Resolver};
 use heliograph_domain::time::{Clock, Timestamp};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -17,6 +18,16 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// The operating system's source of randomness.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SystemRandom;
+
+impl Random for SystemRandom {
+    fn fill(&self, bytes: &mut [u8]) -> bool {
+        getrandom::fill(bytes).is_ok()
     }
 }
 

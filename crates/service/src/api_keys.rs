@@ -38,7 +38,7 @@ impl Keyring {
     pub fn known(&self, key: &str) -> Option<ApiKeyId> {
         let (key, _) = secret::ApiKey::parse(key)?;
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(&key.hash()).map(|caller| caller.key)
+        known.get(&key.hash())?.key
     }
 
     /// Who calls with this key, as the database has it now.
@@ -63,7 +63,7 @@ impl Keyring {
             account: key.account,
             mode: key.mode,
             scopes: key.scopes,
-            key: key.id,
+            key: Some(key.id),
             currency,
             optout_list,
         });
@@ -76,7 +76,7 @@ impl Keyring {
 
     /// Forgets a key that the writer found to be revoked.
     pub fn forget(&self, key: ApiKeyId) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|_, c| c.key != key);
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|_, c| c.key != Some(key));
     }
 }
 

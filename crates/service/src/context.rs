@@ -1,8 +1,11 @@
 //! What every rule may use: the database, the clock, ids, and the operator's settings.
 
+use crate::bells::Bells;
+use crate::error::{Error, Result};
 use heliograph_domain::carrier::Routes;
 use heliograph_domain::id::{CarrierId, Ids, NodeId};
 use heliograph_domain::rate::Rates;
+use heliograph_domain::secret::{Random, Token};
 use heliograph_domain::target::{Reach, Resolver};
 use heliograph_domain::time::{Clock, Timestamp};
 use heliograph_store::Db;
@@ -20,6 +23,10 @@ pub struct Context {
     pub clock: Arc<dyn Clock>,
     /// Makes ids.
     pub ids: Arc<dyn Ids>,
+    /// Makes what nobody can guess.
+    pub random: Arc<dyn Random>,
+    /// Wakes the pages of those who look at an account.
+    pub bells: Bells,
     /// Finds the addresses of webhook endpoints.
     pub resolver: Arc<dyn Resolver>,
     /// This node's number, with which it signs leases.
@@ -63,6 +70,26 @@ impl Context {
     pub fn next_id(&self) -> (Uuid, Timestamp) {
         let now = self.db.now();
         (self.ids.next(now), now)
+    }
+
+    /// Bytes that nobody can guess.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the operating system has none.
+    pub fn random<const N: usize>(&self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        match self.random.fill(&mut bytes) {
+            true => Ok(bytes),
+            false => Err(Error::Internal("the operating system gives no randomness".to_owned())),
+        }
+    }
+
+    /// A fresh token.
+    ///
+    /// # Errors
+    /// As [`Self::random`].
+    pub fn token(&self) -> Result<Token> {
+        Ok(Token::from_random(&self.random()?))
     }
 
     /// The settings as they are now.

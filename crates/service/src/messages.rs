@@ -88,7 +88,7 @@ pub async fn send(
     let sender = Sender {
         account: caller.account,
         mode: caller.mode,
-        key: Some(caller.key),
+        key: caller.key,
         list: send.block_optout.then_some(caller.optout_list),
     };
     let message = Arc::new(compose(cx, &sender, send, quote));

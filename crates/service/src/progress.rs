@@ -36,6 +36,11 @@ impl Changes {
         self.order.insert((key.1, key.0), ());
         self.events.entry(key).or_default().push(event);
     }
+
+    /// Whose messages these are.
+    pub fn accounts(&self) -> impl Iterator<Item = AccountId> {
+        self.events.keys().map(|(account, _)| *account)
+    }
 }
 
 /// Notes what became of leased messages and what receipts say: settles the queue, lets the halves

@@ -13,7 +13,7 @@ use crate::progress::{self, Changes};
 use crate::replies::{self, Confirmation};
 use crate::writer::{Accepted, Batch, Cancelled, Handed, Rules, Witness};
 use heliograph_domain::event;
-use heliograph_domain::id::CarrierId;
+use heliograph_domain::id::{AccountId, CarrierId};
 use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::lease::{DeliveryLease, LEASE, Leased};
 use heliograph_domain::message::{Event, Failure, FailureCode};
@@ -45,6 +45,8 @@ pub struct Answers {
     /// For each of the batch's news.
     confirmations: Vec<Vec<Confirmation>>,
     told: Told,
+    /// Accounts of which something changed, if anybody looks.
+    touched: BTreeSet<AccountId>,
     since: Instant,
 }
 
@@ -82,18 +84,32 @@ impl Rules for Road {
                 changes.add(key, Event::SendFailed(Failure::plain(FailureCode::Expired)));
             }
         }
+        let mut touched = touched(&self.context, batch);
+        touched.extend(changes.accounts());
         let (moves, ends) = progress::fold(tx, changes, now).await?;
         let told = self.tell(tx, &ends, &taken_in.messages, (now, since)).await?;
+        touched.extend(taken_in.messages.iter().map(|m| m.account));
         let confirmations = taken_in.confirmations;
         let taken_in = taken_in.messages.first().map(|m| Witness::TakenIn(m.account, m.id));
         let collected = self.deliver(tx, batch, now).await?;
         let closed =
             accept::close(&self.context, &self.desks, tx, &batch.accepts, (verdicts, moves))
                 .await?;
-        Ok(Answers { closed, claimed, cancelled, collected, taken_in, confirmations, told, since })
+        Ok(Answers {
+            closed,
+            claimed,
+            cancelled,
+            collected,
+            taken_in,
+            confirmations,
+            told,
+            touched,
+            since,
+        })
     }
 
     fn answer(&mut self, batch: Batch, answers: Answers) {
+        self.context.bells.ring(&answers.touched);
         let Answers { closed, claimed, cancelled, collected, confirmations, told, since, .. } =
             answers;
         let made = closed.verdicts.iter().filter(|v| **v == Accepted::Done).count();
@@ -196,4 +212,14 @@ impl Road {
             self.desks.hand_over(carrier, messages);
         }
     }
+}
+
+/// The accounts of what a batch brings, if anybody looks at any.
+fn touched(cx: &Context, batch: &Batch) -> BTreeSet<AccountId> {
+    if !cx.bells.is_heard() {
+        return BTreeSet::new();
+    }
+    let accepted = batch.accepts.iter().map(|a| a.message.account);
+    let attempts = batch.reports.iter().flat_map(|(report, _)| &report.attempts);
+    accepted.chain(attempts.map(|a| a.account)).collect()
 }

@@ -1,9 +1,10 @@
 //! Webhooks: registering endpoints, trying them out, and telling things again.
 
+use crate::caller::Caller;
 use crate::context::Context;
 use crate::deliveries::URGENT;
 use crate::error::{Error, Result};
-use heliograph_domain::account::Mode;
+use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::event::{Kind, Occurrence};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::target::Target;
@@ -13,7 +14,7 @@ use heliograph_store::attempts::{self, Attempt};
 use heliograph_store::deliveries::{self, Fresh};
 use heliograph_store::events::{self, First, Replay};
 use heliograph_store::{Conn, endpoints};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
 
 /// Endpoints of one account in one mode, at most: each event is a row for each of them.
@@ -210,6 +211,56 @@ pub async fn outcome(cx: &Context, account: AccountId, event: EventId) -> Result
     let (_, first) = found.ok_or(Error::NotFound)?;
     let attempts = attempts::of(&mut conn, account, event).await?;
     Ok(Outcome { first, attempts })
+}
+
+/// An endpoint that was told of something, or is about to be.
+#[derive(Clone, Debug)]
+pub struct ToldOf {
+    /// What happened.
+    pub kind: Kind,
+    /// The event.
+    pub event: EventId,
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// Its URL; empty when it was removed.
+    pub url: String,
+    /// How the last attempt ended that is known: an HTTP status, 0 without one; `None` before the first.
+    pub outcome: Option<i16>,
+    /// When that was.
+    pub at: Option<Timestamp>,
+}
+
+/// Who was told of these things, each with when it happened.
+///
+/// # Errors
+/// [`Error::Scope`], or what keeps the database away.
+pub async fn told_of(
+    cx: &Context,
+    caller: &Caller,
+    things: &[(Uuid, Timestamp)],
+) -> Result<Vec<ToldOf>> {
+    caller.needs(Scope::Read)?;
+    let mut conn = cx.db.read().await?;
+    let endpoints = endpoints::of(&mut conn, caller.account).await?;
+    let url = |id: EndpointId| endpoints.iter().find(|e| e.id == id).map(|e| e.url.clone());
+    let mut told = Vec::new();
+    for thing in things {
+        for (event, first) in events::about(&mut conn, caller.account, *thing).await? {
+            let attempts = attempts::of(&mut conn, caller.account, event.id).await?;
+            let mut last: BTreeMap<EndpointId, Option<(i16, Timestamp)>> = BTreeMap::new();
+            last.insert(event.endpoint, first.map(|f| (f.outcome, f.at)));
+            last.extend(attempts.iter().map(|a| (a.endpoint, Some((a.outcome, a.at)))));
+            told.extend(last.into_iter().map(|(endpoint, last)| ToldOf {
+                kind: event.kind,
+                event: event.id,
+                endpoint,
+                url: url(endpoint).unwrap_or_default(),
+                outcome: last.map(|(outcome, _)| outcome),
+                at: last.map(|(_, at)| at),
+            }));
+        }
+    }
+    Ok(told)
 }
 
 /// The last attempts at an endpoint that are worth telling, the newest first.

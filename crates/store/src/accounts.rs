@@ -2,8 +2,9 @@
 
 use crate::bulk::Bulk;
 use crate::db::Conn;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::row::Row;
+use heliograph_domain::account::Role;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_domain::time::Timestamp;
@@ -26,7 +27,6 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
-const ROLE_OWNER: i16 = 0;
 
 /// Opens an account for a person, who becomes a user if they were none.
 ///
@@ -59,7 +59,7 @@ pub async fn create(
     let Some(account) = id else { return Ok(None) };
     tx.execute(
         "INSERT INTO memberships (account, member, role) VALUES ($1, $2, $3)",
-        &[account.0.into(), user.0.into(), ROLE_OWNER.into()],
+        &[account.0.into(), user.0.into(), Role::Owner.code().into()],
     )
     .await?;
     Ok(Some(account))
@@ -84,6 +84,29 @@ pub async fn by_email(conn: &mut Conn, email: &str) -> Result<Option<Account>> {
         FROM users u JOIN memberships m ON m.member = u.id JOIN accounts a ON a.id = m.account
         WHERE u.email = $1 ORDER BY a.id LIMIT 1";
     conn.query_one(sql, &[email.into()], account).await
+}
+
+/// The accounts that a person belongs to, with their names and what the person may do there.
+///
+/// # Errors
+/// As any read.
+pub async fn of_user(conn: &mut Conn, user: UserId) -> Result<Vec<(AccountId, String, Role)>> {
+    let sql = "SELECT a.id, a.name, m.role FROM memberships m JOIN accounts a ON a.id = m.account
+        WHERE m.member = $1 ORDER BY a.id";
+    let read = |r: &Row<'_>| {
+        let role = Role::from_code(r.small(2)?).ok_or_else(|| Error::corrupt("unknown role"))?;
+        Ok((AccountId(r.int(0)?), r.text(1)?, role))
+    };
+    conn.query(sql, &[user.0.into()], read).await
+}
+
+/// The person with this address.
+///
+/// # Errors
+/// As any read.
+pub async fn user(conn: &mut Conn, email: &str) -> Result<Option<UserId>> {
+    let sql = "SELECT id FROM users WHERE email = $1";
+    conn.query_one(sql, &[email.into()], |r| Ok(UserId(r.uuid(0)?))).await
 }
 
 /// In what an account is kept, ISO 4217.

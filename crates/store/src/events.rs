@@ -8,6 +8,8 @@ use heliograph_domain::account::Mode;
 use heliograph_domain::event::{Kind, Occurrence};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
+use std::time::Duration;
+use uuid::Uuid;
 
 const INSERT: Bulk = Bulk {
     each: "INSERT INTO events (account, id, mode, kind, test, subject, at, endpoint)
@@ -83,17 +85,38 @@ pub async fn get(
 ) -> Result<Option<(Occurrence, Option<First>)>> {
     let sql = "SELECT account, id, mode, kind, test, subject, at, endpoint, outcome, duration, answered_at
         FROM events WHERE account = $1 AND id = $2";
-    let read = |r: &Row<'_>| {
-        let event = row::occurrence(r, 0)?;
-        let first = match (r.opt_small(8)?, r.opt_small(9)?, r.opt_time(10)?) {
-            (Some(outcome), Some(duration), Some(at)) => {
-                Some(First { account, event: id, outcome, duration, at })
-            }
-            _ => None,
-        };
-        Ok((event, first))
+    conn.query_one(sql, &[account.0.into(), id.0.into()], with_first).await
+}
+
+/// How much later than its cause an event's id may say it was: ids of a process rise, also when its clock is set back.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// The events that tell of one thing, which happened at `at`: they were stored in that transaction, and are looked for
+/// by their time alone.
+///
+/// # Errors
+/// As any read.
+pub async fn about(
+    conn: &mut Conn,
+    account: AccountId,
+    (subject, at): (Uuid, Timestamp),
+) -> Result<Vec<(Occurrence, Option<First>)>> {
+    let sql = "SELECT account, id, mode, kind, test, subject, at, endpoint, outcome, duration, answered_at
+        FROM events WHERE account = $1 AND id >= $2 AND id < $3 AND subject = $4 ORDER BY id";
+    let (from, to) = (EventId::first_at(at), EventId::first_at(at.after(SLACK)));
+    let params = [account.0.into(), from.0.into(), to.0.into(), subject.into()];
+    conn.query(sql, &params, with_first).await
+}
+
+fn with_first(r: &Row<'_>) -> Result<(Occurrence, Option<First>)> {
+    let event = row::occurrence(r, 0)?;
+    let first = match (r.opt_small(8)?, r.opt_small(9)?, r.opt_time(10)?) {
+        (Some(outcome), Some(duration), Some(at)) => {
+            Some(First { account: event.account, event: event.id, outcome, duration, at })
+        }
+        _ => None,
     };
-    conn.query_one(sql, &[account.0.into(), id.0.into()], read).await
+    Ok((event, first))
 }
 
 /// What of an endpoint's events is to be told again.

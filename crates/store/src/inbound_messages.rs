@@ -81,6 +81,24 @@ pub async fn of(
     conn.query(sql, &params, inbound).await
 }
 
+/// What one person wrote to an account in one mode before `before`, the newest first; at most `limit`.
+///
+/// # Errors
+/// As any read.
+pub async fn of_sender(
+    conn: &mut Conn,
+    (account, mode): (AccountId, Mode),
+    sender: &str,
+    (before, limit): (InboundId, i64),
+) -> Result<Vec<InboundMessage>> {
+    let sql = "SELECT account, id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
+        FROM inbound_messages WHERE account = $1 AND sender = $2 AND id < $3 AND mode = $4
+        ORDER BY id DESC LIMIT $5";
+    let params =
+        [account.0.into(), sender.into(), before.0.into(), mode.code().into(), limit.into()];
+    conn.query(sql, &params, inbound).await
+}
+
 /// What was written to a number before anybody had it, as far as it asks for something, after `after`, the oldest
 /// first; at most `limit`.
 ///

@@ -7,6 +7,7 @@ mod body;
 mod certificate;
 mod connection;
 mod crowd;
+mod dashboard;
 mod docs;
 mod error;
 mod gate;

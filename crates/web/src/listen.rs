@@ -34,7 +34,9 @@ pub async fn serve(listener: TcpListener, app: App, tls: Option<Tls>, files: usi
     let (gate, limits, behind_proxy) = (app.gate.clone(), Limits::within(files), app.behind_proxy);
     let app = Arc::new(app);
     let (router, secure) = (router(app.clone()), tls.is_some());
-    let handler = move |request| requests::answer(app.clone(), router.clone(), secure, request);
+    let handler = move |request, from| {
+        requests::answer(app.clone(), router.clone(), (from, secure), request)
+    };
     let server = Server { handler, gate: gate.clone(), limits };
     let door =
         Door { server, tls, behind_proxy, crowd: Crowd::default(), connections: JoinSet::new() };
@@ -52,7 +54,7 @@ struct Door<H> {
 
 impl<H, F> Door<H>
 where
-    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    H: Fn(Request<Incoming>, IpAddr) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Result<Response, Infallible>> + Send + 'static,
 {
     /// Takes up connections until the gate closes, and then waits for those that there are.
@@ -95,7 +97,9 @@ where
                 return Ok(());
             }
         };
-        let server = self.server.clone();
+        let Server { handler, gate, limits } = self.server.clone();
+        let handler = move |request| handler(request, address.ip());
+        let server = Server { handler, gate, limits };
         match &self.tls {
             None => self.connections.spawn(server.http1(socket).map(move |()| drop(place))),
             Some(Tls(tls)) => {
@@ -127,7 +131,7 @@ mod tests {
 
     type Answer = std::future::Ready<Result<Response, Infallible>>;
 
-    fn answer(_: Request<Incoming>) -> Answer {
+    fn answer(_: Request<Incoming>, _: IpAddr) -> Answer {
         std::future::ready(Ok(Response::default()))
     }
 
@@ -135,8 +139,8 @@ mod tests {
         keeper: &GateKeeper,
         limits: Limits,
         behind_proxy: bool,
-    ) -> Door<fn(Request<Incoming>) -> Answer> {
-        let server = Server { handler: answer as fn(_) -> _, gate: keeper.gate(), limits };
+    ) -> Door<fn(Request<Incoming>, IpAddr) -> Answer> {
+        let server = Server { handler: answer as fn(_, _) -> _, gate: keeper.gate(), limits };
         let (crowd, connections) = (Crowd::default(), JoinSet::new());
         Door { server, tls: None, behind_proxy, crowd, connections }
     }

@@ -3,6 +3,7 @@
 use crate::api;
 use crate::app::{App, REQUEST_ID};
 use crate::auth;
+use crate::dashboard::peer::Peer;
 use crate::error::Problem;
 use crate::lent::Lent;
 use axum::Router;
@@ -11,6 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version, h
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tower::Service;
@@ -22,15 +24,15 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 const DROPPED_BODY: usize = 64 << 10;
 const DROPPED_BODY_TIME: Duration = Duration::from_secs(1);
 
-/// Answers one request, which came over TLS or not.
+/// Answers one request, which came from this address, over TLS or not.
 pub(crate) async fn answer(
     app: Arc<App>,
     mut router: Router,
-    tls: bool,
+    (from, tls): (IpAddr, bool),
     request: Request<Incoming>,
 ) -> Result<Response, Infallible> {
     let begun = Instant::now();
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let id = head.headers.get(REQUEST_ID).filter(|v| is_sane(v)).cloned();
     let id = id.unwrap_or_else(|| fresh_id(&app));
     let (method, uri, version) = (head.method.clone(), head.uri.clone(), head.version);
@@ -56,6 +58,7 @@ pub(crate) async fn answer(
         // boxed, here and below it: an answer in the making is moved and kept for each connection.)
         api::messages::send::send_sms(&app, &head, body).await.into_response()
     } else {
+        head.extensions.insert(Peer::new(from, https, app.behind_proxy, &head.headers));
         Box::pin(router.call(Request::from_parts(head, body))).await?
     };
     if let Some(lent) = lent {
@@ -116,7 +119,13 @@ fn rendered(mut response: Response, request_id: &str) -> Response {
 
 /// A key that was put into the address by mistake must not stand in the log.
 fn logged(path: &str) -> &str {
-    if holds_key(path) { "(an API key)" } else { path }
+    if holds_key(path) {
+        "(an API key)"
+    } else if path.starts_with("/sign-in/") {
+        "/sign-in/…"
+    } else {
+        path
+    }
 }
 
 fn holds_key(text: &str) -> bool {

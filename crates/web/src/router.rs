@@ -4,7 +4,11 @@ use crate::app::App;
 use crate::error::Problem;
 use crate::openapi::document::document;
 use crate::openapi::routes::Routes;
-use crate::{api, docs, health};
+use crate::dashboard::refusal::{self, Refusal};
+use crate::{api, dashboard, docs, health};
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
 use axum::Router;
 use std::sync::Arc;
 
@@ -13,9 +17,19 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let Routes { router, operations } = routes();
     router
         .merge(docs::routes::routes(&document(&operations)))
-        .fallback(|| async { Problem::not_found() })
+        .merge(dashboard::routes::routes(&app))
+        .fallback(nowhere)
         .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
         .with_state(app)
+}
+
+/// A program is told in JSON, a person on a page.
+async fn nowhere(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let accepted = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    match accepted.contains("text/html") {
+        true => refusal::rendered(&app, Refusal::not_found()),
+        false => Problem::not_found().into_response(),
+    }
 }
 
 /// Everything that the document tells of.

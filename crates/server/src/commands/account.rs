@@ -5,6 +5,8 @@ use crate::output;
 use anyhow::bail;
 use clap::Subcommand;
 use heliograph_service::accounts;
+use heliograph_service::error::Error;
+use heliograph_service::one_time_links::{self, Kind};
 use heliograph_store::accounts::Account;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -21,6 +23,13 @@ pub(crate) enum Accounts {
         /// The person operates this installation
         #[arg(long)]
         operator: bool,
+    },
+    /// Make a link with which a person signs in to the dashboard, once, within a day
+    #[command(after_help = "Example:\n  heliograph account link --email ann@example.com")]
+    Link {
+        /// The person's address
+        #[arg(long, value_name = "EMAIL", value_parser = email)]
+        email: String,
     },
     /// List all accounts with their balances
     #[command(after_help = "Example:\n  heliograph account list --json")]
@@ -46,9 +55,16 @@ pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode>
             else {
                 bail!("{email} has an account already");
             };
-            let told = json!({ "id": id.0, "email": email, "currency": currency });
-            let words = format!("account {id} for {email}, in {currency}");
+            let link = link(desk, &email).await?;
+            let told =
+                json!({ "id": id.0, "email": email, "currency": currency, "signInUrl": link });
+            let words =
+                format!("account {id} for {email}, in {currency}\nsign in, once, within a day: {link}");
             output::either(desk.json, &told, &words);
+        }
+        Accounts::Link { email } => {
+            let link = link(desk, &email).await?;
+            output::either(desk.json, &json!({ "email": email, "signInUrl": link }), &link);
         }
         Accounts::List => {
             let all = accounts::list(&desk.context).await?;
@@ -56,6 +72,17 @@ pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode>
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A link that signs this person in.
+async fn link(desk: &Desk, email: &str) -> anyhow::Result<String> {
+    match one_time_links::make(&desk.context, email, Kind::SignIn).await {
+        Ok(token) => Ok(format!("{}/sign-in/{}", desk.config.base_url()?, token.reveal())),
+        Err(Error::NotFound) => {
+            bail!("nobody has the address {email}: see 'heliograph account list'")
+        }
+        Err(other) => Err(other.into()),
+    }
 }
 
 fn listed(a: &Account) -> (Value, String) {

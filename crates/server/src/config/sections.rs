@@ -60,6 +60,14 @@ impl Server {
     }
 }
 
+impl Config {
+    /// The address of the dashboard and the API, without a slash at its end.
+    pub(crate) fn base_url(&self) -> anyhow::Result<String> {
+        let scheme = if self.server.tls()?.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{}", self.server.listen))
+    }
+}
+
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Limits {

@@ -11,9 +11,11 @@ use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::rate::Rates;
 use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::secret::Random;
 use heliograph_domain::submission::Outcome;
 use heliograph_domain::target::{Reach, Resolved, Resolver};
 use heliograph_service::api_keys::{self, Keyring};
+use heliograph_service::bells::Bells;
 use heliograph_service::caller::Caller;
 use heliograph_service::context::{Context, Replies, Settings};
 use heliograph_service::dispatch::{Desk, Desks, judge};
@@ -34,6 +36,15 @@ use uuid::Uuid;
 pub(crate) const ANN: Recipient = Recipient(447_700_900_123);
 /// What a part costs.
 pub(crate) const PRICE: i64 = 100;
+
+/// The machine's own randomness.
+struct Always;
+
+impl Random for Always {
+    fn fill(&self, bytes: &mut [u8]) -> bool {
+        getrandom::fill(bytes).is_ok()
+    }
+}
 
 /// Knows `example.com`, which is public, and `inside.example.com`, which is not.
 struct Names;
@@ -82,7 +93,9 @@ impl Node {
         };
         let (_, settings) = watch::channel(Arc::new(settings));
         let (clock, ids) = (db.clock.clone(), db.ids.clone());
-        let cx = Context { db: own, clock, ids, resolver: Arc::new(Names), node, settings };
+        let (random, bells) = (Arc::new(Always), Bells::default());
+        let resolver = Arc::new(Names);
+        let cx = Context { db: own, clock, ids, random, bells, resolver, node, settings };
         let desks = Desks::default();
         let (desk, arrivals) = Desk::new(room);
         desks.set(carrier, desk.clone());

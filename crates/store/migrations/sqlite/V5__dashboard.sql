@@ -83,6 +83,9 @@ CREATE TABLE handset_replies (
   at         INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- An account's test messages, which may be few among many live ones: what the virtual handsets show.
+CREATE INDEX messages_test ON messages (account, id) WHERE mode = 1;
+
 -- Conversations: what one person wrote.
 CREATE INDEX inbound_messages_sender ON inbound_messages (account, sender, id);
 

@@ -99,7 +99,7 @@ struct Way<'a> {
 }
 
 /// The narrowest index: a reference has fewer messages than a person, and a person fewer than a campaign.
-fn way<'a>(conn: &Conn, filter: &'a Filter) -> Way<'a> {
+fn way<'a>(conn: &Conn, mode: Mode, filter: &'a Filter) -> Way<'a> {
     let ((page, end), value) = if let Some(reference) = &filter.reference {
         (
             by!(conn, "messages_reference", "reference = ", "$12", "$4"),
@@ -111,6 +111,8 @@ fn way<'a>(conn: &Conn, filter: &'a Filter) -> Way<'a> {
         (by!(conn, "messages_campaign", "campaign = ", "$12", "$4"), Some(campaign.into()))
     } else if filter.status == Some(Status::Failed) {
         (by!(conn, "messages_failed", "failure IS NOT NULL"), None)
+    } else if mode == Mode::Test {
+        (by!(conn, "messages_test", "mode = 1"), None)
     } else {
         ((page!("WHERE account = $1"), end!("WHERE account = $1")), None)
     };
@@ -129,7 +131,7 @@ pub async fn list(
     before: MessageId,
     limit: usize,
 ) -> Result<Page> {
-    let way = way(conn, filter);
+    let way = way(conn, mode, filter);
     let floor = filter.from.map_or(MessageId(Uuid::nil()), MessageId::first_at);
     let ceiling = filter.to.map(|to| MessageId::first_at(to.after(SLACK)));
     let before = ceiling.map_or(before, |c| c.min(before));

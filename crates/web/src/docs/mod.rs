@@ -1,6 +1,6 @@
 //! The documentation door: the document of the API, and pages made from it.
 
-mod asset;
+pub(crate) mod asset;
 mod errors;
 mod markup;
 mod reference;

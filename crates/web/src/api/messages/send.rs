@@ -121,7 +121,9 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
     }
     let sent = messages::send(&app.context, &app.writer, &caller, request, once).await;
     if let Err(Error::Unauthenticated) = sent {
-        app.keyring.forget(caller.key);
+        if let Some(key) = caller.key {
+            app.keyring.forget(key);
+        }
     }
     let sent = sent?;
     let state = State::accepted(sent.message.parts, sent.message.part_price);

@@ -1,0 +1,56 @@
+//! One-time links: how somebody comes in who has no password, or forgot it.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::sessions::{self, Origin};
+use heliograph_domain::id::UserId;
+use heliograph_domain::secret::Token;
+pub use heliograph_store::one_time_links::{Kind, OneTimeLink};
+use heliograph_store::{Conn, accounts, one_time_links};
+use std::time::Duration;
+
+/// How long a link works that the command line hands out: a day.
+const SIGN_IN: Duration = Duration::from_secs(86_400);
+/// How long a link for a new password works: an hour.
+const RESET: Duration = Duration::from_secs(3_600);
+
+/// Makes a link for the person with this address.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such person.
+pub async fn make(cx: &Context, email: &str, kind: Kind) -> Result<Token> {
+    let mut tx = cx.db.write().await?;
+    let user = accounts::user(&mut tx, email).await?.ok_or(Error::NotFound)?;
+    let token = add(cx, &mut tx, user, kind).await?;
+    tx.commit().await?;
+    Ok(token)
+}
+
+/// Makes a link in the transaction that decided so.
+///
+/// # Errors
+/// As any write.
+pub async fn add(cx: &Context, tx: &mut Conn, user: UserId, kind: Kind) -> Result<Token> {
+    let (token, now) = (cx.token()?, cx.db.now());
+    let life = match kind {
+        Kind::SignIn => SIGN_IN,
+        Kind::Reset => RESET,
+    };
+    let link = OneTimeLink { user, kind, created_at: now, expires_at: now.after(life) };
+    one_time_links::insert(tx, &link, &token.hash()).await?;
+    Ok(token)
+}
+
+/// Uses a link up and begins a session; gives its secret.
+///
+/// # Errors
+/// [`Error::NotFound`] when it was used before, or its time is over.
+pub async fn sign_in(cx: &Context, link: &Token, origin: &Origin) -> Result<Token> {
+    let mut tx = cx.db.write().await?;
+    let taken = one_time_links::take(&mut tx, &link.hash()).await?;
+    let good = |l: &OneTimeLink| l.kind == Kind::SignIn && l.expires_at > cx.db.now();
+    let taken = taken.filter(good).ok_or(Error::NotFound)?;
+    let token = sessions::begin(cx, &mut tx, taken.user, origin, "by a one-time link").await?;
+    tx.commit().await?;
+    Ok(token)
+}

@@ -1,0 +1,28 @@
+//! Which address leads to which page.
+
+use crate::app::App;
+use crate::dashboard::refusal::{self, Refusal};
+use crate::dashboard::visit::Visit;
+use crate::dashboard::{assets, live, page, phone, place, sign_in};
+use axum::Router;
+use axum::response::Response;
+use axum::routing::get;
+use std::sync::Arc;
+use tower_http::compression::CompressionLayer;
+
+/// All pages.
+pub(crate) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
+    Router::new()
+        .route("/", get(home))
+        .merge(sign_in::routes())
+        .merge(place::routes())
+        .merge(live::routes())
+        .merge(phone::routes())
+        .layer(axum::middleware::from_fn_with_state(app.clone(), refusal::render))
+        .merge(assets::routes())
+        .layer(CompressionLayer::new())
+}
+
+async fn home(_: Visit) -> Result<Response, Refusal> {
+    Ok(page::go("/phone"))
+}

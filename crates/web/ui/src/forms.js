@@ -1,0 +1,50 @@
+// A form is sent once: its buttons rest until the answer is there.
+
+const PATIENCE = 8000;
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+  if (form.dataset.sent) {
+    event.preventDefault();
+    return;
+  }
+  form.dataset.sent = "yes";
+  // After this turn, so that the button's own name and value are still sent.
+  setTimeout(() => rest(form, true));
+  setTimeout(() => rest(form, false), PATIENCE);
+});
+
+function rest(form, resting) {
+  if (!resting) delete form.dataset.sent;
+  for (const button of form.querySelectorAll("button:not([type=button])")) {
+    button.setAttribute("aria-disabled", String(resting));
+    button.classList.toggle("resting", resting);
+  }
+}
+
+// A page that comes back from the browser's memory may be sent again.
+addEventListener("pageshow", (event) => {
+  if (event.persisted) document.querySelectorAll("form[data-sent]").forEach((form) => rest(form, false));
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  const form = event.target.closest?.("form");
+  if (form?.dataset.sent) rest(form, false);
+  if (form?.hasAttribute("data-clear") && event.detail.successful) form.reset();
+});
+
+// A form that only chooses is sent by the choice; without script it has a button.
+document.addEventListener("change", (event) => {
+  const form = event.target.closest?.("form[data-auto]");
+  if (form) form.requestSubmit();
+});
+
+// Quick replies: a button that fills the field it names.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-fill]");
+  const field = button && document.getElementById(button.dataset.fillInto);
+  if (!field) return;
+  field.value = button.dataset.fill;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  field.focus();
+});

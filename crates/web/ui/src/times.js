@@ -1,0 +1,27 @@
+// <time> holds UTC; its reader sees their own clock, and the exact instant as a title.
+
+import { fresh } from "./fresh.js";
+
+const today = { hour: "2-digit", minute: "2-digit" };
+const thisYear = { day: "numeric", month: "short", ...today };
+const longAgo = { day: "numeric", month: "short", year: "numeric" };
+const exact = { dateStyle: "medium", timeStyle: "long" };
+const STYLES = { clock: { ...today, second: "2-digit" }, day: longAgo, short: today };
+
+function style(node, at, now) {
+  const fixed = STYLES[node.dataset.time];
+  if (fixed) return fixed;
+  if (at.toDateString() === now.toDateString()) return today;
+  return at.getFullYear() === now.getFullYear() ? thisYear : longAgo;
+}
+
+fresh((within) => {
+  const now = new Date();
+  for (const node of within.querySelectorAll("time[datetime]:not([data-local])")) {
+    const at = new Date(node.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    node.textContent = new Intl.DateTimeFormat(undefined, style(node, at, now)).format(at);
+    node.title = new Intl.DateTimeFormat(undefined, exact).format(at);
+    node.dataset.local = "yes";
+  }
+});
