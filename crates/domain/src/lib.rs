@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod carrier;
+pub mod email;
 pub mod event;
 pub mod id;
 pub mod inbound;

@@ -10,11 +10,7 @@ use tokio::sync::watch;
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Runs until `stop` turns true.
-pub(crate) async fn run(
-    context: Context,
-    simulator: Simulator,
-    mut stop: watch::Receiver<bool>,
-) {
+pub(crate) async fn run(context: Context, simulator: Simulator, mut stop: watch::Receiver<bool>) {
     loop {
         tokio::select! {
             () = context.bells.handsets() => {}

@@ -4,8 +4,8 @@ use crate::context::Context;
 use crate::error::Result;
 use heliograph_domain::id::{AccountId, AuditId, UserId};
 use heliograph_store::Conn;
-pub use heliograph_store::audit::Deed;
 use heliograph_store::audit;
+pub use heliograph_store::audit::Deed;
 
 /// Who does something, and from where.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -27,7 +27,6 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
-
 /// Opens an account for a person, who becomes a user if they were none.
 ///
 /// # Errors

@@ -15,6 +15,8 @@ pub enum Kind {
     SignIn,
     /// Sets a new password.
     Reset,
+    /// Goes on with the second factor, after the password was right.
+    SecondFactor,
 }
 
 impl Kind {
@@ -22,6 +24,7 @@ impl Kind {
         match self {
             Self::SignIn => 0,
             Self::Reset => 1,
+            Self::SecondFactor => 2,
         }
     }
 
@@ -29,6 +32,7 @@ impl Kind {
         match code {
             0 => Some(Self::SignIn),
             1 => Some(Self::Reset),
+            2 => Some(Self::SecondFactor),
             _ => None,
         }
     }
@@ -78,7 +82,8 @@ pub async fn by_hash(conn: &mut Conn, hash: &TokenHash) -> Result<Option<OneTime
 /// # Errors
 /// As any write.
 pub async fn take(tx: &mut Conn, hash: &TokenHash) -> Result<Option<OneTimeLink>> {
-    let sql = "DELETE FROM one_time_links WHERE hash = $1 RETURNING member, kind, created_at, expires_at";
+    let sql =
+        "DELETE FROM one_time_links WHERE hash = $1 RETURNING member, kind, created_at, expires_at";
     tx.query_one(sql, &[Value::Bytes(hash)], link).await
 }
 

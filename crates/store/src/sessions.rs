@@ -80,7 +80,8 @@ pub async fn insert(tx: &mut Conn, s: &Session, hash: &TokenHash) -> Result<()> 
 /// # Errors
 /// As any read.
 pub async fn by_hash(conn: &mut Conn, hash: &TokenHash) -> Result<Option<Signed>> {
-    let sql = "SELECT s.id, s.member, s.account, s.mode, s.created_at, s.seen_at, s.address, s.agent,
+    let sql =
+        "SELECT s.id, s.member, s.account, s.mode, s.created_at, s.seen_at, s.address, s.agent,
             u.email, u.name, u.operator, m.role, a.name, a.currency, a.available, l.id
         FROM sessions s JOIN users u ON u.id = s.member
         JOIN memberships m ON m.member = s.member AND m.account = s.account

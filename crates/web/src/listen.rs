@@ -34,9 +34,8 @@ pub async fn serve(listener: TcpListener, app: App, tls: Option<Tls>, files: usi
     let (gate, limits, behind_proxy) = (app.gate.clone(), Limits::within(files), app.behind_proxy);
     let app = Arc::new(app);
     let (router, secure) = (router(app.clone()), tls.is_some());
-    let handler = move |request, from| {
-        requests::answer(app.clone(), router.clone(), (from, secure), request)
-    };
+    let handler =
+        move |request, from| requests::answer(app.clone(), router.clone(), (from, secure), request);
     let server = Server { handler, gate: gate.clone(), limits };
     let door =
         Door { server, tls, behind_proxy, crowd: Crowd::default(), connections: JoinSet::new() };

@@ -1,15 +1,15 @@
 //! Which address leads where.
 
 use crate::app::App;
+use crate::dashboard::refusal::{self, Refusal};
 use crate::error::Problem;
 use crate::openapi::document::document;
 use crate::openapi::routes::Routes;
-use crate::dashboard::refusal::{self, Refusal};
 use crate::{api, dashboard, docs, health};
+use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use axum::Router;
 use std::sync::Arc;
 
 /// All doors.

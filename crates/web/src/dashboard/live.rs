@@ -3,13 +3,13 @@
 use crate::app::App;
 use crate::dashboard::refusal::Refusal;
 use crate::dashboard::visit::Visit;
+use crate::gate::Gate;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use crate::gate::Gate;
 use futures_util::stream;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -36,12 +36,14 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 async fn live(State(app): State<Arc<App>>, visit: Visit) -> Result<Response, Refusal> {
     let bell = app.context.bells.listen(visit.visitor.signed.session.account);
     let shared = app.context.db.is_shared();
-    let stream = Stream { bell, gate: app.gate.clone(), shared, end: Instant::now() + LIFE, begun: false };
+    let stream =
+        Stream { bell, gate: app.gate.clone(), shared, end: Instant::now() + LIFE, begun: false };
     let events = stream::unfold(stream, async |mut stream| {
         let event = stream.next().await?;
         Some((Ok::<_, Infallible>(event), stream))
     });
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    let headers =
+        [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(events)).into_response())
 }
 

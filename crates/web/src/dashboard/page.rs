@@ -40,7 +40,8 @@ pub(crate) fn html(status: StatusCode, nonce: &str, page: askama::Result<String>
 /// Sends the browser to another page of ours, by GET.
 pub(crate) fn go(path: &str) -> Response {
     let place = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
-    let headers = [(header::LOCATION, place), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    let headers =
+        [(header::LOCATION, place), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 

@@ -27,7 +27,12 @@ pub(crate) struct Peer {
 impl Peer {
     /// A peer at the other end of the connection, or behind the proxy there: of what several proxies added, the last
     /// is the word of ours.
-    pub(crate) fn new(address: IpAddr, https: bool, behind_proxy: bool, headers: &HeaderMap) -> Self {
+    pub(crate) fn new(
+        address: IpAddr,
+        https: bool,
+        behind_proxy: bool,
+        headers: &HeaderMap,
+    ) -> Self {
         let forwarded = headers.get_all(FORWARDED_FOR).iter().next_back();
         let forwarded = forwarded.filter(|_| behind_proxy).and_then(|v| v.to_str().ok());
         let last = forwarded.and_then(|v| v.rsplit(',').next()?.trim().parse().ok());
@@ -58,7 +63,8 @@ impl Peer {
 
     fn set(self, value: &str, seconds: u32) -> HeaderValue {
         let (name, secure) = (self.cookie(), if self.https { "; Secure" } else { "" });
-        let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
+        let text =
+            format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
         HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
     }
 
