@@ -138,7 +138,7 @@ async fn a_revoked_key_is_noticed_in_the_transaction(db: TestDb) {
     let node = Node::start(&db).await;
     let ann = node.account("ann@example.com", 1_000).await;
     let second = node.key(ann.account, Mode::Live).await;
-    api_keys::revoke(&node.cx, ann.key).await.unwrap();
+    api_keys::revoke(&node.cx, ann.key.unwrap()).await.unwrap();
     // The caller was recognised before; one batch holds both keys.
     let sent = node
         .writing(async |writer| {
@@ -161,7 +161,7 @@ async fn a_key_without_the_scope_is_noticed_in_the_transaction(db: TestDb) {
     let reading = [Scope::Read].into_iter().collect();
     let what = (Mode::Live, reading);
     let (key, _) = api_keys::create(&node.cx, ann.account, what, "reader", &[7; 64]).await.unwrap();
-    let honest = Caller { key, scopes: reading, ..(*ann).clone() };
+    let honest = Caller { key: Some(key), scopes: reading, ..(*ann).clone() };
     let sent = node.send_all(&honest, vec![(text("Hi"), None)]).await;
     assert!(matches!(sent[0], Err(Error::Scope("send"))), "{sent:?}");
     let stale = Caller { key, ..(*ann).clone() };

@@ -1,12 +1,13 @@
 //! A visit: who looks at a page, and what they send from it.
 
 use crate::app::App;
+use crate::dashboard::assets;
+use crate::dashboard::csrf;
 use crate::dashboard::form::{self, Form};
 use crate::dashboard::page;
 use crate::dashboard::peer::{self, Peer};
 use crate::dashboard::refusal::Refusal;
 use crate::dashboard::shell::{Notice, Shell};
-use crate::dashboard::{assets, csrf};
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
