@@ -33,19 +33,23 @@ pub async fn list(cx: &Context, who: &Visitor) -> Result<(Vec<Member>, Vec<Invit
     Ok((members, invited))
 }
 
-/// Invites a person, by mail where mail can be sent; the secret of the link, shown only now.
+/// Invites a person, by mail where mail can be sent, with this secret in the link, which is shown only now. The same
+/// secret again is the same invitation.
 ///
 /// # Errors
 /// [`Error::Scope`] for who may not; [`Error::Conflict`] when they belong to the account already.
 pub async fn invite(
     cx: &Context,
     (who, actor): (&Visitor, &Actor),
-    email: &str,
-    role: Role,
+    (email, role): (&str, Role),
+    token: Token,
 ) -> Result<Token> {
     may_give(who, role)?;
-    let (token, (id, now)) = (cx.token()?, cx.next_id());
+    let (id, now) = cx.next_id();
     let mut tx = cx.db.write().await?;
+    if invitations::by_hash(&mut tx, &token.hash()).await?.is_some() {
+        return Ok(token);
+    }
     let members = memberships::of(&mut tx, actor.account).await?;
     if members.iter().any(|m| m.email == email) {
         return Err(Error::Conflict("This person belongs to the account already.".to_owned()));

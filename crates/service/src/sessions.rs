@@ -8,7 +8,8 @@ use heliograph_domain::account::{Mode, Role};
 use heliograph_domain::id::{AccountId, SessionId, UserId};
 use heliograph_domain::secret::Token;
 use heliograph_domain::time::Timestamp;
-use heliograph_store::sessions::{Session, Signed};
+pub use heliograph_store::sessions::Session;
+use heliograph_store::sessions::Signed;
 use heliograph_store::{Conn, accounts, invitations, one_time_links, sessions};
 use std::time::Duration;
 
