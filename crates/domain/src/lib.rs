@@ -23,6 +23,7 @@ pub mod receipt;
 pub mod recovery;
 pub mod retry;
 pub mod secret;
+pub mod stats;
 pub mod submission;
 pub mod target;
 pub mod text;

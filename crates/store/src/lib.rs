@@ -5,6 +5,7 @@ pub mod api_keys;
 pub mod attempts;
 pub mod audit;
 pub mod backup;
+pub mod bind_status;
 mod bulk;
 pub mod carrier_refs;
 pub mod carriers;
@@ -38,6 +39,7 @@ pub mod recovery_codes;
 mod row;
 mod sealing;
 pub mod sessions;
+pub mod stats;
 pub mod users;
 mod value;
 

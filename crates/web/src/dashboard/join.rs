@@ -2,10 +2,10 @@
 
 use crate::app::App;
 use crate::dashboard::outside::{Outside, Stranger};
-use crate::dashboard::{csrf, page};
 use crate::dashboard::refusal::Refusal;
 use crate::dashboard::shell::Plain;
 use crate::dashboard::visit::Posted;
+use crate::dashboard::{csrf, page};
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, State};
