@@ -2,8 +2,12 @@
 
 mod assets;
 mod csrf;
+mod figure;
 mod form;
 mod live;
+mod operator;
+mod optouts;
+mod overview;
 mod page;
 pub(crate) mod peer;
 mod phone;

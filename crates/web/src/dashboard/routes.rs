@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::dashboard::refusal::{self, Refusal};
 use crate::dashboard::visit::Visit;
-use crate::dashboard::{assets, live, page, phone, place, sign_in};
+use crate::dashboard::{assets, live, operator, optouts, overview, page, phone, place, sign_in};
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
@@ -18,11 +18,14 @@ pub(crate) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
         .merge(place::routes())
         .merge(live::routes())
         .merge(phone::routes())
+        .merge(overview::routes())
+        .merge(optouts::routes())
+        .merge(operator::routes())
         .layer(axum::middleware::from_fn_with_state(app.clone(), refusal::render))
         .merge(assets::routes())
         .layer(CompressionLayer::new())
 }
 
 async fn home(_: Visit) -> Result<Response, Refusal> {
-    Ok(page::go("/phone"))
+    Ok(page::go("/overview"))
 }
