@@ -3,10 +3,14 @@
 mod assets;
 mod audit;
 mod csrf;
+mod figure;
 mod form;
 mod join;
 mod live;
+mod operator;
+mod optouts;
 mod outside;
+mod overview;
 mod page;
 pub(crate) mod peer;
 mod people;
