@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import { fresh } from "./fresh.js";
 
 const HEIGHT = 240;
+const heightOf = (holder) => Number(holder.dataset.height ?? HEIGHT);
 const COLOURS = {
   delivered: "--color-success",
   sent: "--color-info",
@@ -27,16 +28,22 @@ function duration(ms) {
 const whole = (number) => new Intl.NumberFormat().format(number);
 const say = (value, unit) => (value == null ? "–" : unit === "ms" ? duration(value) : whole(value));
 
+/** Seconds between two values. */
+const step = (chart) => (chart.times[1] ?? chart.times[0] + 3600) - chart.times[0];
+
 /** Each series on top of those before it; the highest is drawn first, so that all are seen. */
 function stacked(series) {
   const sums = series[0].values.map(() => 0);
   return series.map((one) => ({ ...one, drawn: one.values.map((value, at) => (sums[at] += value ?? 0)) })).reverse();
 }
 
+/** Seconds between two marks of time: no less than between two values. */
+const STEPS = [3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600];
+
 function axes(chart) {
   const look = { stroke: css("--soft"), font: "12px system-ui, sans-serif", ticks: { show: false } };
   return [
-    { ...look, grid: { show: false } },
+    { ...look, grid: { show: false }, incrs: STEPS.filter((seconds) => seconds >= step(chart)) },
     {
       ...look,
       size: 64,
@@ -46,7 +53,7 @@ function axes(chart) {
   ];
 }
 
-function options(chart, series, width) {
+function options(chart, series, width, height) {
   const bars = uPlot.paths.bars({ size: [0.72, 48], radius: 0.12 });
   const lines = series.map((one) => {
     const colour = css(COLOURS[one.kind] ?? "--soft");
@@ -54,11 +61,11 @@ function options(chart, series, width) {
     if (chart.stacked) return { label: one.name, value, fill: colour, stroke: colour, width: 0, paths: bars, points: { show: false } };
     return { label: one.name, value, stroke: colour, width: 2, fill: `${colour}22`, spanGaps: true, points: { size: 5 } };
   });
-  const step = (chart.times[1] ?? chart.times[0] + 3600) - chart.times[0];
-  const range = (_, from, to) => (chart.stacked ? [from - step / 2, to + step / 2] : [from, to]);
+  const half = step(chart) / 2;
+  const range = (_, from, to) => (chart.stacked ? [from - half, to + half] : [from, to]);
   return {
     width,
-    height: HEIGHT,
+    height,
     series: [{ label: "Time" }, ...lines],
     axes: axes(chart),
     scales: { x: { range }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
@@ -71,7 +78,7 @@ function draw(holder) {
   const chart = JSON.parse(holder.dataset.chart);
   const series = chart.stacked ? stacked(chart.series) : chart.series.map((one) => ({ ...one, drawn: one.values }));
   drawn.get(holder)?.plot.destroy();
-  const plot = new uPlot(options(chart, series, box.clientWidth), [chart.times, ...series.map((one) => one.drawn)], box);
+  const plot = new uPlot(options(chart, series, box.clientWidth, heightOf(holder)), [chart.times, ...series.map((one) => one.drawn)], box);
   drawn.set(holder, { plot, text: holder.dataset.chart });
 }
 
@@ -85,7 +92,7 @@ document.addEventListener("themechange", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 addEventListener("resize", () => {
   for (const [holder, { plot }] of drawn) {
-    if (holder.isConnected) plot.setSize({ width: holder.firstElementChild.clientWidth, height: HEIGHT });
+    if (holder.isConnected) plot.setSize({ width: holder.firstElementChild.clientWidth, height: heightOf(holder) });
     else drawn.delete(holder);
   }
 });
