@@ -80,8 +80,8 @@ async fn overview(
     let caller = visit.caller();
     let range = range(&uri);
     let seen = stats::overview(&app.context, &caller, range).await?;
-    let steps = steps(accounts::first_steps(&app.context, &caller).await?);
     let shell = visit.shell(&app, "overview", "Overview").await?;
+    let steps = steps(accounts::first_steps(&app.context, &caller).await?, shell.test);
     let nonce = shell.nonce.clone();
     let page = Page {
         here: format!("/overview?range={}", range.name()),
@@ -127,7 +127,11 @@ const fn label(range: Range) -> &'static str {
 }
 
 /// The first steps, until all are done.
-fn steps(done: FirstSteps) -> Vec<Step> {
+fn steps(done: FirstSteps, test: bool) -> Vec<Step> {
+    let (text, href, action) = match test {
+        true => ("By one line of curl, or from the phone page.", "/phone", "Open the phone"),
+        false => ("By one line of curl, or from a page.", "/send", "Write one"),
+    };
     let steps = vec![
         Step {
             done: done.key,
@@ -136,13 +140,7 @@ fn steps(done: FirstSteps) -> Vec<Step> {
             href: "/settings/api-keys",
             action: "Make one",
         },
-        Step {
-            done: done.message,
-            title: "Send a message",
-            text: "By one line of curl, or from the phone page.",
-            href: "/phone",
-            action: "Open the phone",
-        },
+        Step { done: done.message, title: "Send a message", text, href, action },
         Step {
             done: done.webhook,
             title: "Hear what became of it",

@@ -4,9 +4,9 @@ use crate::app::App;
 use crate::dashboard::refusal::{self, Refusal};
 use crate::dashboard::visit::Visit;
 use crate::dashboard::{
-    assets, audit, join, live, operator, optouts, overview, page, people, phone, place,
+    assets, audit, join, live, operator, optouts, overview, page, people, phone, place, reset,
 };
-use crate::dashboard::{reset, security, sign_in, sign_up};
+use crate::dashboard::{security, sign_in, sign_up};
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;

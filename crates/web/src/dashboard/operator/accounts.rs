@@ -41,8 +41,8 @@ struct Page {
     link: String,
     link_for: String,
     accounts: Vec<Account>,
-    newest: String,
-    older: String,
+    first: String,
+    next: String,
 }
 
 struct Account {
@@ -111,11 +111,11 @@ async fn render(
     let more = all.len() > PAGE;
     all.truncate(PAGE);
     let mut people = Vec::new();
-    let mut older = String::new();
+    let mut next = String::new();
     if let (Some(first), Some(last)) = (all.first(), all.last()) {
         people = accounts::people(cx, first.id, last.id).await?;
         if more {
-            older = format!("/operator/accounts?after={}", last.id);
+            next = format!("/operator/accounts?after={}", last.id);
         }
     }
     let status =
@@ -126,8 +126,8 @@ async fn render(
         accounts: accounts.collect(),
         link,
         link_for,
-        newest: if after > 0 { "/operator/accounts".to_owned() } else { String::new() },
-        older,
+        first: if after > 0 { "/operator/accounts".to_owned() } else { String::new() },
+        next,
         shell,
     };
     let nonce = page.shell.nonce.clone();
