@@ -25,7 +25,7 @@ const FLOORS: &str = "
     service/src/ | crate:: | error bells<context desk<audit<caller parcel replies<writer once sessions<price optouts links events<progress<dispatch deliveries cancel<accept<transaction
     store/src/   | crate:: | error<* value row bulk migrations db db_sqlite db_postgres db_copy
     web/src/api/ | crate::api:: |
-    web/src/dashboard/ | crate::dashboard:: | * assets peer csrf page form shell refusal visit";
+    web/src/dashboard/ | crate::dashboard:: | * assets peer csrf page form shell refusal visit moment bubbles draft";
 const SIBLING: &str = "siblings never import each other: what two share moves one floor down";
 
 /// Where a path begins, and after `!` what it does not contain | what is forbidden there | why.

@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::dashboard::refusal::{self, Refusal};
 use crate::dashboard::visit::Visit;
-use crate::dashboard::{assets, live, page, phone, place, sign_in};
+use crate::dashboard::{assets, conversations, live, messages, page, phone, place, send, sign_in};
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
@@ -18,6 +18,9 @@ pub(crate) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
         .merge(place::routes())
         .merge(live::routes())
         .merge(phone::routes())
+        .merge(messages::routes())
+        .merge(conversations::routes())
+        .merge(send::routes())
         .layer(axum::middleware::from_fn_with_state(app.clone(), refusal::render))
         .merge(assets::routes())
         .layer(CompressionLayer::new())
