@@ -7,9 +7,13 @@ mod backup_interrupted;
 #[cfg(test)]
 mod bad_days;
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
+#[cfg(test)]
+mod dashboard;
 #[cfg(test)]
 mod database;
 #[cfg(test)]

@@ -180,7 +180,7 @@ impl Server {
     pub(crate) fn greeting(&self) -> String {
         let said = &self.process.as_ref().expect("not running").stdout;
         eventually("it greets", || {
-            Some(said.text()).filter(|text| text.contains("makes more keys"))
+            Some(said.text()).filter(|text| text.contains("makes another link"))
         })
     }
 
