@@ -20,6 +20,7 @@ pub mod rate;
 pub mod receipt;
 pub mod retry;
 pub mod secret;
+pub mod stats;
 pub mod submission;
 pub mod target;
 pub mod text;

@@ -1,5 +1,6 @@
 //! It is due: the workers that keep messages moving when nobody asks.
 
+mod bind_status;
 mod breaker;
 mod courier;
 mod dispatch;

@@ -1,5 +1,6 @@
 //! The list of workers, and how they start and stop together.
 
+use crate::bind_status::{self, Watched};
 use crate::courier::Equipment;
 use crate::dispatch::Dispatcher;
 use crate::handsets;
@@ -7,6 +8,7 @@ use crate::housekeeping;
 use crate::http_client::HttpClient;
 use crate::webhooks;
 use heliograph_carrier::carrier::Carrier;
+use heliograph_carrier::condition::Condition;
 use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::id::CarrierId;
 use heliograph_service::context::Context;
@@ -14,7 +16,7 @@ use heliograph_service::dispatch::Desks;
 use heliograph_service::events::Couriers;
 use heliograph_service::writer::Writer;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 /// What the workers need.
@@ -58,12 +60,17 @@ const fn claim_ahead(window: usize) -> usize {
 pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
     let Engine { context, writer, desks, couriers, carriers, simulator } = engine;
     let mut workers = JoinSet::new();
+    let (bell, mut lines) = (Arc::new(Notify::new()), Vec::new());
     for Served { id, name, carrier, window } in carriers {
+        let condition = Arc::new(Condition::new(bell.clone()));
+        lines.push(Watched { carrier: id, window, condition: condition.clone() });
+        let with = (&context, &writer, &desks);
         let (dispatcher, line) =
-            Dispatcher::new((id, name), claim_ahead(window), (&context, &writer, &desks), &stop);
+            Dispatcher::new((id, name), claim_ahead(window), with, condition, &stop);
         workers.spawn(carrier.run(line));
         workers.spawn(dispatcher.run());
     }
+    workers.spawn(bind_status::run(context.clone(), lines, bell, stop.clone()));
     let client = HttpClient::new(context.resolver.clone());
     let sockets = Arc::new(Semaphore::new(SOCKETS));
     let equipment = Equipment {

@@ -7,7 +7,8 @@ use crate::optouts;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
-use heliograph_store::accounts::{self, Account};
+use heliograph_store::accounts;
+pub use heliograph_store::accounts::{Account, FirstSteps};
 use heliograph_store::ledger::{self, Entry, Kind};
 
 /// Opens an account for the person with this address; `None` when they have one.
@@ -38,6 +39,25 @@ pub async fn create(
 pub async fn list(cx: &Context) -> Result<Vec<Account>> {
     let mut conn = cx.db.read().await?;
     Ok(accounts::all(&mut conn).await?)
+}
+
+/// Accounts that come after `after`, the oldest first: the operator's view.
+///
+/// # Errors
+/// What keeps the database away.
+pub async fn page(cx: &Context, after: AccountId, limit: i64) -> Result<Vec<Account>> {
+    let mut conn = cx.db.read().await?;
+    Ok(accounts::page(&mut conn, after, limit).await?)
+}
+
+/// How far the caller's account has come, in either mode.
+///
+/// # Errors
+/// [`Error::Scope`], or what keeps the database away.
+pub async fn first_steps(cx: &Context, caller: &Caller) -> Result<FirstSteps> {
+    caller.needs(Scope::Read)?;
+    let mut conn = cx.db.read().await?;
+    Ok(accounts::first_steps(&mut conn, caller.account).await?)
 }
 
 /// The account of the person with this address.

@@ -74,6 +74,16 @@ pub async fn all(conn: &mut Conn) -> Result<Vec<Account>> {
     conn.query(sql, &[], account).await
 }
 
+/// Accounts that come after `after`, the oldest first.
+///
+/// # Errors
+/// As any read.
+pub async fn page(conn: &mut Conn, after: AccountId, limit: i64) -> Result<Vec<Account>> {
+    let sql = "SELECT id, name, currency, available, reserved, created_at FROM accounts
+        WHERE id > $1 ORDER BY id LIMIT $2";
+    conn.query(sql, &[after.0.into(), limit.into()], account).await
+}
+
 /// The account of the person with this address.
 ///
 /// # Errors
@@ -124,6 +134,33 @@ pub async fn currency(conn: &mut Conn, id: AccountId) -> Result<Option<String>> 
 pub async fn balance(conn: &mut Conn, id: AccountId) -> Result<Option<(Amount, Amount)>> {
     let sql = "SELECT available, reserved FROM accounts WHERE id = $1";
     conn.query_one(sql, &[id.0.into()], |r| Ok((Amount(r.int(0)?), Amount(r.int(1)?)))).await
+}
+
+/// What there is of an account's beginnings, in either mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirstSteps {
+    /// An API key was made.
+    pub key: bool,
+    /// A message was sent.
+    pub message: bool,
+    /// A webhook endpoint was registered.
+    pub webhook: bool,
+}
+
+/// How far somebody who opened an account has come.
+///
+/// # Errors
+/// As any read.
+pub async fn first_steps(conn: &mut Conn, id: AccountId) -> Result<FirstSteps> {
+    let sql =
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM api_keys WHERE account = $1) THEN 1 ELSE 0 END,
+            CASE WHEN EXISTS (SELECT 1 FROM messages WHERE account = $1) THEN 1 ELSE 0 END,
+            CASE WHEN EXISTS (SELECT 1 FROM endpoints WHERE account = $1) THEN 1 ELSE 0 END";
+    let read = |r: &Row<'_>| {
+        Ok(FirstSteps { key: r.int(0)? != 0, message: r.int(1)? != 0, webhook: r.int(2)? != 0 })
+    };
+    let found = conn.query_one(sql, &[id.0.into()], read).await?;
+    Ok(found.unwrap_or(FirstSteps { key: false, message: false, webhook: false }))
 }
 
 fn account(r: &Row<'_>) -> Result<Account> {

@@ -5,6 +5,7 @@ pub mod api_keys;
 pub mod attempts;
 pub mod audit;
 pub mod backup;
+pub mod bind_status;
 mod bulk;
 pub mod carrier_refs;
 pub mod carriers;
@@ -32,6 +33,7 @@ pub mod parts;
 pub mod queue;
 mod row;
 pub mod sessions;
+pub mod stats;
 mod value;
 
 pub use bulk::Ask;

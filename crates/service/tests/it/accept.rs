@@ -164,7 +164,7 @@ async fn a_key_without_the_scope_is_noticed_in_the_transaction(db: TestDb) {
     let honest = Caller { key: Some(key), scopes: reading, ..(*ann).clone() };
     let sent = node.send_all(&honest, vec![(text("Hi"), None)]).await;
     assert!(matches!(sent[0], Err(Error::Scope("send"))), "{sent:?}");
-    let stale = Caller { key, ..(*ann).clone() };
+    let stale = Caller { key: Some(key), ..(*ann).clone() };
     let sent = node.send_all(&stale, vec![(text("Hi"), None)]).await;
     assert_eq!(told(&sent[0]), "key invalid");
     assert_eq!(node.balance(&ann).await, (1_000, 0));

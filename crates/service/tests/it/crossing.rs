@@ -142,7 +142,7 @@ async fn crossing(node: &Node, paying: &Caller, reserving: &Caller) -> Vec<Comma
         id: MessageId(id),
         accepted_at,
         account: reserving.account,
-        api_key: Some(reserving.key),
+        api_key: reserving.key,
         ..(*held.leased.message).clone()
     };
     let accept =

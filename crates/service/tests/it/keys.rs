@@ -37,7 +37,7 @@ async fn a_caller_is_recognised_by_the_key(db: TestDb) {
         keyring.recall(&node.cx, key.reveal()).await.unwrap(),
         Keyring::default().recall(&node.cx, key.reveal()).await.unwrap(),
     ] {
-        assert_eq!((caller.key, caller.account, caller.mode), (id, account, Mode::Test));
+        assert_eq!((caller.key, caller.account, caller.mode), (Some(id), account, Mode::Test));
         assert_eq!((caller.scopes, caller.currency.as_str()), (scopes, "GBP"));
         assert!(caller.needs(Scope::Send).is_ok());
         assert!(matches!(caller.needs(Scope::Read), Err(Error::Scope("read"))));

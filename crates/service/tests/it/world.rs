@@ -172,7 +172,7 @@ impl<'a> World<'a> {
             id: MessageId(self.db.ids.next(now)),
             account: self.callers[caller].account,
             mode: Mode::Live,
-            api_key: Some(self.callers[caller].key),
+            api_key: self.callers[caller].key,
             campaign: None,
             recipient: ANN,
             country: None,

@@ -1,1 +1,91 @@
-// The overview's charts.
+// Draws the charts that a page describes in data-chart; the same numbers stand beside them as a table.
+
+import uPlot from "uplot";
+import { fresh } from "./fresh.js";
+
+const HEIGHT = 240;
+const COLOURS = {
+  delivered: "--color-success",
+  sent: "--color-info",
+  queued: "--color-warning",
+  failed: "--color-error",
+  cancelled: "--soft",
+  time: "--color-primary",
+};
+const drawn = new Map();
+const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000]];
+
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const rounded = (number) => new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 }).format(number);
+
+/** Milliseconds as a person says them. */
+function duration(ms) {
+  const [unit, size] = UNITS.find(([, size]) => ms >= size) ?? ["ms", 1];
+  return `${rounded(ms / size)} ${unit}`;
+}
+
+const whole = (number) => new Intl.NumberFormat().format(number);
+const say = (value, unit) => (value == null ? "–" : unit === "ms" ? duration(value) : whole(value));
+
+/** Each series on top of those before it; the highest is drawn first, so that all are seen. */
+function stacked(series) {
+  const sums = series[0].values.map(() => 0);
+  return series.map((one) => ({ ...one, drawn: one.values.map((value, at) => (sums[at] += value ?? 0)) })).reverse();
+}
+
+function axes(chart) {
+  const look = { stroke: css("--soft"), font: "12px system-ui, sans-serif", ticks: { show: false } };
+  return [
+    { ...look, grid: { show: false } },
+    {
+      ...look,
+      size: 64,
+      grid: { stroke: css("--line"), width: 1 },
+      values: (_, ticks) => ticks.map((tick) => (chart.unit === "ms" || tick % 1 === 0 ? say(tick, chart.unit) : "")),
+    },
+  ];
+}
+
+function options(chart, series, width) {
+  const bars = uPlot.paths.bars({ size: [0.72, 48], radius: 0.12 });
+  const lines = series.map((one) => {
+    const colour = css(COLOURS[one.kind] ?? "--soft");
+    const value = (_, __, ___, at) => say(one.values[at], chart.unit);
+    if (chart.stacked) return { label: one.name, value, fill: colour, stroke: colour, width: 0, paths: bars, points: { show: false } };
+    return { label: one.name, value, stroke: colour, width: 2, fill: `${colour}22`, spanGaps: true, points: { size: 5 } };
+  });
+  const step = (chart.times[1] ?? chart.times[0] + 3600) - chart.times[0];
+  const range = (_, from, to) => (chart.stacked ? [from - step / 2, to + step / 2] : [from, to]);
+  return {
+    width,
+    height: HEIGHT,
+    series: [{ label: "Time" }, ...lines],
+    axes: axes(chart),
+    scales: { x: { range }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    cursor: { drag: { x: false, y: false }, points: { show: !chart.stacked } },
+  };
+}
+
+function draw(holder) {
+  const box = holder.firstElementChild;
+  const chart = JSON.parse(holder.dataset.chart);
+  const series = chart.stacked ? stacked(chart.series) : chart.series.map((one) => ({ ...one, drawn: one.values }));
+  drawn.get(holder)?.plot.destroy();
+  const plot = new uPlot(options(chart, series, box.clientWidth), [chart.times, ...series.map((one) => one.drawn)], box);
+  drawn.set(holder, { plot, text: holder.dataset.chart });
+}
+
+const all = () => document.querySelectorAll("[data-chart]");
+const redraw = () => all().forEach(draw);
+
+fresh(() => {
+  for (const holder of all()) if (drawn.get(holder)?.text !== holder.dataset.chart) draw(holder);
+});
+document.addEventListener("themechange", redraw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+addEventListener("resize", () => {
+  for (const [holder, { plot }] of drawn) {
+    if (holder.isConnected) plot.setSize({ width: holder.firstElementChild.clientWidth, height: HEIGHT });
+    else drawn.delete(holder);
+  }
+});

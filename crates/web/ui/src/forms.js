@@ -33,6 +33,14 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (form?.hasAttribute("data-clear") && event.detail.successful) form.reset();
 });
 
+// What is wrong is where its reader goes on; what led back to sign-in is seen as a page of its own.
+document.addEventListener("DOMContentLoaded", () => document.querySelector("[aria-invalid=true]")?.focus());
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (new URL(event.detail.xhr.responseURL || location.href).pathname !== "/sign-in") return;
+  event.preventDefault();
+  location.reload();
+});
+
 // A form that only chooses is sent by the choice; without script it has a button.
 document.addEventListener("change", (event) => {
   const form = event.target.closest?.("form[data-auto]");
