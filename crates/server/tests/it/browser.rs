@@ -135,29 +135,33 @@ impl Page {
         let forms = html.split("<form ").skip(1).filter_map(|form| form.split("</form>").next());
         let is_it = |form: &&str| attribute(form, "action").as_deref() == Some(action);
         let mut forms = forms.filter(is_it);
-        let form = forms.next().unwrap_or_else(|| panic!("{}: no form {action}", self.path));
-        let mut fields = Vec::new();
-        for input in tags(form, "input") {
-            let kind = attribute(&input, "type").unwrap_or_default();
-            let unticked = ["checkbox", "radio"].contains(&&*kind) && !input.contains(" checked");
-            if let Some(name) = attribute(&input, "name").filter(|_| !unticked) {
-                fields.push((name, attribute(&input, "value").unwrap_or_default()));
-            }
-        }
-        for area in form.split("<textarea ").skip(1) {
-            let (tag, rest) = area.split_once('>').unwrap();
-            let text = rest.split("</textarea>").next().unwrap();
-            fields.extend(attribute(tag, "name").map(|name| (name, unescaped(text))));
-        }
-        for select in form.split("<select ").skip(1) {
-            let select = select.split("</select>").next().unwrap();
-            let options = tags(select, "option");
-            let chosen = options.iter().find(|o| o.contains(" selected")).or(options.first());
-            let value = chosen.and_then(|option| attribute(option, "value"));
-            fields.extend(attribute(select, "name").zip(value));
-        }
-        fields
+        fields(forms.next().unwrap_or_else(|| panic!("{}: no form {action}", self.path)))
     }
+}
+
+/// What stands in the fields of a form.
+pub(crate) fn fields(form: &str) -> Vec<(String, String)> {
+    let mut fields = Vec::new();
+    for input in tags(form, "input") {
+        let kind = attribute(&input, "type").unwrap_or_default();
+        let unticked = ["checkbox", "radio"].contains(&&*kind) && !input.contains(" checked");
+        if let Some(name) = attribute(&input, "name").filter(|_| !unticked) {
+            fields.push((name, attribute(&input, "value").unwrap_or_default()));
+        }
+    }
+    for area in form.split("<textarea ").skip(1) {
+        let (tag, rest) = area.split_once('>').unwrap();
+        let text = rest.split("</textarea>").next().unwrap();
+        fields.extend(attribute(tag, "name").map(|name| (name, unescaped(text))));
+    }
+    for select in form.split("<select ").skip(1) {
+        let select = select.split("</select>").next().unwrap();
+        let options = tags(select, "option");
+        let chosen = options.iter().find(|o| o.contains(" selected")).or(options.first());
+        let value = chosen.and_then(|option| attribute(option, "value"));
+        fields.extend(attribute(select, "name").zip(value));
+    }
+    fields
 }
 
 /// The tags of a kind, without their brackets.
@@ -175,6 +179,7 @@ pub(crate) fn attribute(tag: &str, name: &str) -> Option<String> {
 }
 
 fn unescaped(html: &str) -> String {
-    let entities = [("&#60;", "<"), ("&#62;", ">"), ("&#34;", "\""), ("&#39;", "'"), ("&#38;", "&")];
+    let entities =
+        [("&#60;", "<"), ("&#62;", ">"), ("&#34;", "\""), ("&#39;", "'"), ("&#38;", "&")];
     entities.iter().fold(html.to_owned(), |text, (entity, sign)| text.replace(entity, sign))
 }

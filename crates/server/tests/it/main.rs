@@ -15,6 +15,10 @@ mod config;
 #[cfg(test)]
 mod dashboard;
 #[cfg(test)]
+mod dashboard_pages;
+#[cfg(test)]
+mod dashboard_tenants;
+#[cfg(test)]
 mod database;
 #[cfg(test)]
 mod docs;
@@ -24,6 +28,8 @@ mod documentation;
 mod draining;
 #[cfg(test)]
 mod first_message;
+#[cfg(test)]
+mod furnished;
 #[cfg(test)]
 #[cfg(feature = "test-samples")]
 mod guides;
@@ -85,6 +91,8 @@ mod server;
 mod shutdown;
 #[cfg(test)]
 mod sink;
+#[cfg(test)]
+mod site;
 #[cfg(test)]
 mod slow_clients;
 #[cfg(test)]
