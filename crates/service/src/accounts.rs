@@ -7,9 +7,9 @@ use crate::optouts;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
-use heliograph_store::accounts;
 pub use heliograph_store::accounts::{Account, FirstSteps};
 use heliograph_store::ledger::{self, Entry, Kind};
+use heliograph_store::{Conn, accounts};
 
 /// Opens an account for the person with this address; `None` when they have one.
 ///
@@ -21,15 +21,28 @@ pub async fn create(
     currency: &str,
     operator: bool,
 ) -> Result<Option<AccountId>> {
-    let (user, now) = cx.next_id();
     let mut tx = cx.db.write().await?;
-    let owner = (UserId(user), email);
-    let made = accounts::create(&mut tx, owner, currency, operator, now).await?;
-    if let Some(account) = made {
-        optouts::begin(cx, &mut tx, account).await?;
-        tx.commit().await?;
-    }
-    Ok(made)
+    let made = open(cx, &mut tx, email, (currency, operator)).await?;
+    tx.commit().await?;
+    Ok(made.map(|(account, _)| account))
+}
+
+/// The same in a transaction that does more, and who the person is.
+///
+/// # Errors
+/// As any write.
+pub async fn open(
+    cx: &Context,
+    tx: &mut Conn,
+    email: &str,
+    (currency, operator): (&str, bool),
+) -> Result<Option<(AccountId, UserId)>> {
+    let (user, now) = cx.next_id();
+    let user = UserId(user);
+    let made = accounts::create(tx, (user, email), currency, operator, now).await?;
+    let Some(account) = made else { return Ok(None) };
+    optouts::begin(cx, tx, account).await?;
+    Ok(Some((account, user)))
 }
 
 /// All accounts, the oldest first.

@@ -13,6 +13,8 @@ use std::time::Duration;
 const SIGN_IN: Duration = Duration::from_secs(86_400);
 /// How long a link for a new password works: an hour.
 const RESET: Duration = Duration::from_secs(3_600);
+/// How long a person may look for the app that shows the second factor.
+const SECOND_FACTOR: Duration = Duration::from_secs(600);
 
 /// Makes a link for the person with this address.
 ///
@@ -35,10 +37,30 @@ pub async fn add(cx: &Context, tx: &mut Conn, user: UserId, kind: Kind) -> Resul
     let life = match kind {
         Kind::SignIn => SIGN_IN,
         Kind::Reset => RESET,
+        Kind::SecondFactor => SECOND_FACTOR,
     };
     let link = OneTimeLink { user, kind, created_at: now, expires_at: now.after(life) };
     one_time_links::insert(tx, &link, &token.hash()).await?;
     Ok(token)
+}
+
+/// Where a link leads.
+pub fn path(kind: Kind, token: &Token) -> String {
+    let page = match kind {
+        Kind::SignIn => "sign-in",
+        Kind::Reset => "reset",
+        Kind::SecondFactor => "sign-in/code",
+    };
+    format!("/{page}/{}", token.reveal())
+}
+
+/// The link with this secret, as long as it works.
+///
+/// # Errors
+/// [`Error::NotFound`] when it was used before, is for something else, or its time is over.
+pub async fn look(cx: &Context, conn: &mut Conn, token: &Token, kind: Kind) -> Result<OneTimeLink> {
+    let found = one_time_links::by_hash(conn, &token.hash()).await?;
+    found.filter(|l| l.kind == kind && l.expires_at > cx.db.now()).ok_or(Error::NotFound)
 }
 
 /// Uses a link up and begins a session; gives its secret.

@@ -205,6 +205,7 @@ impl From<Error> for Problem {
             Error::Scope(_) => Self::new(Code::ScopeMissing, format!("{e}.")),
             Error::NotFound => Self::not_found(),
             Error::BadTarget(why) => Self::invalid(why, Vec::new()),
+            Error::Weak(why) => Self::invalid(why.to_string(), Vec::new()),
             Error::Conflict(why) => Self::new(Code::Conflict, why),
             Error::RecipientOptedOut => problem(
                 Code::RecipientOptedOut,

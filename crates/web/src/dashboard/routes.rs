@@ -3,7 +3,8 @@
 use crate::app::App;
 use crate::dashboard::refusal::{self, Refusal};
 use crate::dashboard::visit::Visit;
-use crate::dashboard::{assets, live, page, phone, place, sign_in};
+use crate::dashboard::{assets, audit, join, live, page, people, phone, place, reset};
+use crate::dashboard::{security, sign_in, sign_up};
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
@@ -15,6 +16,12 @@ pub(crate) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
     Router::new()
         .route("/", get(home))
         .merge(sign_in::routes())
+        .merge(sign_up::routes())
+        .merge(reset::routes())
+        .merge(join::routes())
+        .merge(people::routes())
+        .merge(security::routes())
+        .merge(audit::routes())
         .merge(place::routes())
         .merge(live::routes())
         .merge(phone::routes())

@@ -3,19 +3,28 @@
 import uPlot from "uplot";
 import { fresh } from "./fresh.js";
 
-const HEIGHT = 240;
+const HEIGHT = 270;
 const COLOURS = {
-  delivered: "--color-success",
-  sent: "--color-info",
-  queued: "--color-warning",
-  failed: "--color-error",
-  cancelled: "--soft",
-  time: "--color-primary",
+  delivered: "var(--chart-delivered)",
+  sent: "var(--chart-sent)",
+  queued: "var(--chart-queued)",
+  failed: "var(--chart-failed)",
+  cancelled: "var(--chart-cancelled)",
+  time: "var(--color-primary)",
 };
 const drawn = new Map();
 const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000]];
 
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** A colour of the style sheet, as the canvas understands it. */
+function css(colour) {
+  const probe = document.createElement("i");
+  probe.style.color = colour;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
 const rounded = (number) => new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 }).format(number);
 
 /** Milliseconds as a person says them. */
@@ -33,14 +42,28 @@ function stacked(series) {
   return series.map((one) => ({ ...one, drawn: one.values.map((value, at) => (sums[at] += value ?? 0)) })).reverse();
 }
 
+function moment(seconds, step) {
+  const day = { day: "numeric", month: "short" };
+  const shown = step < 86_400 ? { ...day, hour: "2-digit", minute: "2-digit" } : day;
+  return new Intl.DateTimeFormat(undefined, shown).format(seconds * 1000);
+}
+
+/** The hour, or the day where one begins. */
+function instant(tick, before) {
+  const at = new Date(tick * 1000);
+  const midnight = at.getHours() === 0 && at.getMinutes() === 0;
+  const shown = midnight || (before && tick - before >= 86_400) ? { day: "numeric", month: "short" } : { hour: "numeric" };
+  return new Intl.DateTimeFormat(undefined, shown).format(at);
+}
+
 function axes(chart) {
-  const look = { stroke: css("--soft"), font: "12px system-ui, sans-serif", ticks: { show: false } };
+  const look = { stroke: css("var(--soft)"), font: "12px system-ui, sans-serif", ticks: { show: false } };
   return [
-    { ...look, grid: { show: false } },
+    { ...look, size: 28, space: 64, grid: { show: false }, values: (_, ticks) => ticks.map((tick, at) => instant(tick, ticks[at - 1])) },
     {
       ...look,
-      size: 64,
-      grid: { stroke: css("--line"), width: 1 },
+      size: 60,
+      grid: { stroke: css("var(--line)"), width: 1 },
       values: (_, ticks) => ticks.map((tick) => (chart.unit === "ms" || tick % 1 === 0 ? say(tick, chart.unit) : "")),
     },
   ];
@@ -49,17 +72,17 @@ function axes(chart) {
 function options(chart, series, width) {
   const bars = uPlot.paths.bars({ size: [0.72, 48], radius: 0.12 });
   const lines = series.map((one) => {
-    const colour = css(COLOURS[one.kind] ?? "--soft");
+    const colour = css(COLOURS[one.kind] ?? "var(--soft)");
     const value = (_, __, ___, at) => say(one.values[at], chart.unit);
     if (chart.stacked) return { label: one.name, value, fill: colour, stroke: colour, width: 0, paths: bars, points: { show: false } };
-    return { label: one.name, value, stroke: colour, width: 2, fill: `${colour}22`, spanGaps: true, points: { size: 5 } };
+    return { label: one.name, value, stroke: colour, width: 2, fill: css(`color-mix(in srgb, ${colour} 14%, transparent)`), spanGaps: true, points: { size: 5 } };
   });
   const step = (chart.times[1] ?? chart.times[0] + 3600) - chart.times[0];
   const range = (_, from, to) => (chart.stacked ? [from - step / 2, to + step / 2] : [from, to]);
   return {
     width,
     height: HEIGHT,
-    series: [{ label: "Time" }, ...lines],
+    series: [{ label: "Time", value: (_, at) => (at == null ? "–" : moment(at, step)) }, ...lines],
     axes: axes(chart),
     scales: { x: { range }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
     cursor: { drag: { x: false, y: false }, points: { show: !chart.stacked } },
