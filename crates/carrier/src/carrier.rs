@@ -1,10 +1,12 @@
 //! The one trait behind which every carrier stands, and the line that joins it to the engine.
 
+use crate::condition::Condition;
 use heliograph_domain::inbound::Incoming;
 use heliograph_domain::receipt::Receipt;
 use heliograph_domain::submission::{Outcome, Submission};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 /// A road to the handsets.
@@ -24,6 +26,8 @@ pub struct Line {
     pub events: mpsc::Sender<Vec<Event>>,
     /// Which receipts and messages are committed (or could not be).
     pub acks: mpsc::Receiver<Vec<Ack>>,
+    /// Where the carrier tells how the line is.
+    pub condition: Arc<Condition>,
     /// Turns true once, when the node shuts down.
     pub stop: watch::Receiver<bool>,
 }

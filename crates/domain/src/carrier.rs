@@ -2,6 +2,7 @@
 
 use crate::id::CarrierId;
 use crate::phone::Recipient;
+use crate::time::Timestamp;
 
 /// The name of the carrier that every test message goes to.
 pub const SIMULATED: &str = "simulated";
@@ -32,6 +33,25 @@ impl Routes {
         let route = self.0.iter().find(|r| digits.starts_with(&r.prefix))?;
         Some(&route.carriers)
     }
+}
+
+/// How one node's line to one carrier is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BindStatus {
+    /// To whom.
+    pub carrier: CarrierId,
+    /// How many binds there should be.
+    pub binds: u16,
+    /// How many of them are up.
+    pub bound: u16,
+    /// The most parts that may be without an answer.
+    pub window: u32,
+    /// How many are.
+    pub unanswered: u32,
+    /// Whether the SMSC has just asked for a slower pace.
+    pub throttled: bool,
+    /// What went wrong last, and when.
+    pub last_error: Option<(String, Timestamp)>,
 }
 
 #[cfg(test)]

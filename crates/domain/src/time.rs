@@ -19,6 +19,11 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::try_from(d.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// This instant, earlier by `d` (which is cut to whole milliseconds).
+    pub fn before(self, d: Duration) -> Self {
+        Self(self.0.saturating_sub(i64::try_from(d.as_millis()).unwrap_or(i64::MAX)))
+    }
+
     /// How long after `earlier` this instant is; zero when it is not.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

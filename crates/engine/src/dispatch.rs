@@ -4,6 +4,7 @@ use crate::flight::{Flight, Landing};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use heliograph_carrier::carrier::{Ack, Event, Line};
+use heliograph_carrier::condition::Condition;
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::lease::{RENEW_AFTER, STOP_AFTER};
 use heliograph_domain::message::{Failure, FailureCode};
@@ -89,6 +90,7 @@ impl Dispatcher {
         (carrier, name): (CarrierId, String),
         claim_ahead: usize,
         (context, writer, desks): (&Context, &Writer, &Desks),
+        condition: Arc<Condition>,
         stop: &watch::Receiver<bool>,
     ) -> (Self, Line) {
         let (desk, arrivals) = Desk::new(claim_ahead);
@@ -97,8 +99,13 @@ impl Dispatcher {
         let (submissions, to_submit) = mpsc::channel(claim_ahead.saturating_mul(most_parts));
         let (to_engine, events) = mpsc::channel(FLIGHTS);
         let (acks, to_ack) = mpsc::channel(FLIGHTS);
-        let line =
-            Line { submissions: to_submit, events: to_engine, acks: to_ack, stop: stop.clone() };
+        let line = Line {
+            submissions: to_submit,
+            events: to_engine,
+            acks: to_ack,
+            condition,
+            stop: stop.clone(),
+        };
         let dispatcher = Self {
             carrier,
             name,

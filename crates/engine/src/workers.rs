@@ -1,12 +1,15 @@
 //! The list of workers, and how they start and stop together.
 
+use crate::bind_status::{self, Watched};
 use crate::courier::Equipment;
 use crate::dispatch::Dispatcher;
 use crate::handsets;
 use crate::housekeeping;
 use crate::http_client::HttpClient;
+use crate::mail::{self, Mailer};
 use crate::webhooks;
 use heliograph_carrier::carrier::Carrier;
+use heliograph_carrier::condition::Condition;
 use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::id::CarrierId;
 use heliograph_service::context::Context;
@@ -14,7 +17,7 @@ use heliograph_service::dispatch::Desks;
 use heliograph_service::events::Couriers;
 use heliograph_service::writer::Writer;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 /// What the workers need.
@@ -31,6 +34,8 @@ pub struct Engine {
     pub carriers: Vec<Served>,
     /// The simulated SMSC of this node.
     pub simulator: Simulator,
+    /// The way to a mail server, if there is one.
+    pub mailer: Option<Mailer>,
 }
 
 /// A carrier to serve.
@@ -56,14 +61,19 @@ const fn claim_ahead(window: usize) -> usize {
 
 /// Runs all workers until `stop` turns true and each has given back what it held.
 pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
-    let Engine { context, writer, desks, couriers, carriers, simulator } = engine;
+    let Engine { context, writer, desks, couriers, carriers, simulator, mailer } = engine;
     let mut workers = JoinSet::new();
+    let (bell, mut lines) = (Arc::new(Notify::new()), Vec::new());
     for Served { id, name, carrier, window } in carriers {
+        let condition = Arc::new(Condition::new(bell.clone()));
+        lines.push(Watched { carrier: id, window, condition: condition.clone() });
+        let with = (&context, &writer, &desks);
         let (dispatcher, line) =
-            Dispatcher::new((id, name), claim_ahead(window), (&context, &writer, &desks), &stop);
+            Dispatcher::new((id, name), claim_ahead(window), with, condition, &stop);
         workers.spawn(carrier.run(line));
         workers.spawn(dispatcher.run());
     }
+    workers.spawn(bind_status::run(context.clone(), lines, bell, stop.clone()));
     let client = HttpClient::new(context.resolver.clone());
     let sockets = Arc::new(Semaphore::new(SOCKETS));
     let equipment = Equipment {
@@ -76,6 +86,9 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
     };
     workers.spawn(webhooks::run(equipment));
     workers.spawn(handsets::run(context.clone(), simulator, stop.clone()));
+    if let Some(mailer) = mailer {
+        workers.spawn(mail::run(context.clone(), mailer, stop.clone()));
+    }
     workers.spawn(housekeeping::run(context, writer, stop));
     while let Some(ended) = workers.join_next().await {
         if let Err(e) = ended {

@@ -26,10 +26,10 @@ pub async fn apply(
         // would be queued for ever. Where that meets another node's order, the batch is written again.
         let states = messages::lock_states(tx, &[key]).await?;
         let there = match states.first() {
-            Some((_, _, state, _)) if is_untouched(state) => queue::cancel(tx, &c.place).await?,
+            Some(m) if is_untouched(&m.state) => queue::cancel(tx, &c.place).await?,
             // Asked twice, in one batch or after a commit whose answer was lost.
-            Some((_, _, state, _)) => {
-                let done = state.status == Status::Cancelled;
+            Some(m) => {
+                let done = m.state.status == Status::Cancelled;
                 verdicts.push(if done { Cancelled::Done } else { Cancelled::Moved });
                 continue;
             }

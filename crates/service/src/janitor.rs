@@ -6,10 +6,11 @@ use crate::writer::{Command, Progress, Writer};
 use heliograph_domain::id::EventId;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::stats::hour;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::{
-    Error, Result, accounts, attempts, carrier_refs, deliveries, endpoints, events, idempotency,
-    inbound_parts, queue,
+    Error, Result, accounts, attempts, bind_status, carrier_refs, deliveries, endpoints, events,
+    idempotency, inbound_parts, queue, stats,
 };
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -31,14 +32,16 @@ const FORGET: i64 = 2_000;
 /// How long the parts of an incoming message are waited for.
 const PARTS: Duration = Duration::from_secs(24 * 3_600);
 
+/// How long a node that has gone without a word is shown to operators.
+const NODE: Duration = Duration::from_secs(24 * 3_600);
+
+/// How long the figures of an hour are kept: a year, and what one looks back on from its end.
+const FIGURES: Duration = Duration::from_secs(400 * 86_400);
+
 /// How long an idempotency key holds.
 const IDEMPOTENCY: Duration = Duration::from_secs(24 * 3_600);
 /// How long a receipt waits for its submit response.
 const EARLY_RECEIPT: Duration = Duration::from_secs(72 * 3_600);
-
-fn before(now: Timestamp, d: Duration) -> Timestamp {
-    Timestamp(now.millis().saturating_sub(i64::try_from(d.as_millis()).unwrap_or(i64::MAX)))
-}
 
 /// Drops what has outlived its use.
 ///
@@ -47,31 +50,34 @@ fn before(now: Timestamp, d: Duration) -> Timestamp {
 pub async fn sweep(cx: &Context) -> Result<()> {
     let now = cx.db.now();
     let mut tx = cx.db.write().await?;
-    let keys = idempotency::drop_old(&mut tx, before(now, IDEMPOTENCY)).await?;
-    let receipts = carrier_refs::drop_early(&mut tx, before(now, EARLY_RECEIPT)).await?;
-    inbound_parts::drop_done(&mut tx, before(now, PARTS)).await?;
+    let keys = idempotency::drop_old(&mut tx, now.before(IDEMPOTENCY)).await?;
+    let receipts = carrier_refs::drop_early(&mut tx, now.before(EARLY_RECEIPT)).await?;
+    inbound_parts::drop_done(&mut tx, now.before(PARTS)).await?;
+    bind_status::drop_old(&mut tx, now.before(NODE)).await?;
     for endpoint in endpoints::expired(&mut tx, now).await? {
         deliveries::drop_for(&mut tx, endpoint).await?;
         endpoints::remove(&mut tx, endpoint).await?;
     }
     tx.commit().await?;
-    forget_events(cx, before(now, cx.settings().webhook_retention)).await?;
+    forget(cx, now).await?;
     if keys + receipts > 0 {
         tracing::info!(idempotency_keys = keys, orphan_receipts = receipts, "swept");
     }
     Ok(())
 }
 
-/// Drops what was told long ago, account by account.
-async fn forget_events(cx: &Context, before: Timestamp) -> Result<()> {
+/// Drops what was told and counted long ago, account by account.
+async fn forget(cx: &Context, now: Timestamp) -> Result<()> {
     let all = accounts::all(&mut cx.db.read().await?).await?;
-    let oldest = EventId::first_at(before);
+    let oldest = EventId::first_at(now.before(cx.settings().webhook_retention));
+    let first_hour = hour(now.before(FIGURES));
     for account in all {
         loop {
             // Few at a time: whoever else writes waits for this.
             let mut tx = cx.db.write().await?;
             let attempts = attempts::drop_old(&mut tx, account.id, oldest, FORGET).await?;
             let events = events::drop_old(&mut tx, account.id, oldest, FORGET).await?;
+            stats::drop_old(&mut tx, account.id, first_hour).await?;
             tx.commit().await?;
             if attempts + events == 0 {
                 break;
@@ -110,7 +116,7 @@ pub async fn expire(cx: &Context, writer: &Writer) -> Result<()> {
 pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> Result<()> {
     loop {
         let mut conn = cx.db.read().await?;
-        let limit = before(cx.db.now(), RECEIPT);
+        let limit = cx.db.now().before(RECEIPT);
         let overdue = carrier_refs::overdue(&mut conn, limit, BATCH).await?;
         drop(conn);
         if overdue.is_empty() {
@@ -131,7 +137,7 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> Result<()> {
 /// As any write.
 pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> Result<()> {
     let mut conn = cx.db.read().await?;
-    let since = before(cx.db.now(), SPELLINGS);
+    let since = cx.db.now().before(SPELLINGS);
     let early = carrier_refs::early(&mut conn, since, AGAIN).await?;
     drop(conn);
     if early.is_empty() {
@@ -148,7 +154,7 @@ pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> Result<()> {
 /// As any write.
 pub async fn finish_inbound(cx: &Context, writer: &Writer) -> Result<Vec<Confirmation>> {
     let mut conn = cx.db.read().await?;
-    let groups = inbound_parts::overdue(&mut conn, before(cx.db.now(), PARTS), BATCH).await?;
+    let groups = inbound_parts::overdue(&mut conn, cx.db.now().before(PARTS), BATCH).await?;
     drop(conn);
     if groups.is_empty() {
         return Ok(Vec::new());

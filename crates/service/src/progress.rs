@@ -10,8 +10,10 @@ use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::message::{self, Event, State, Status};
 use heliograph_domain::money::Amount;
 use heliograph_domain::receipt::{Receipt, Verdict, id_candidates};
+use heliograph_domain::stats::{Bucket, Measure, Tally};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::carrier_refs::{self, Taken, Told};
+use heliograph_store::messages::Locked;
 use heliograph_store::queue::{self, GiveBack};
 use heliograph_store::{Conn, Result, messages, parts};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -258,25 +260,32 @@ async fn count_ended(
     Ok(())
 }
 
-/// Folds all events through the state machine, writes each changed message once, and says what that
-/// does to the balances and which messages have ended that somebody may want to be told of.
+/// Folds all events through the state machine, writes each changed message once, counts what became of it, and says
+/// what that does to the balances and which messages have ended that somebody may want to be told of.
 ///
 /// # Errors
 /// As any write.
-pub async fn fold(tx: &mut Conn, changes: Changes, now: Timestamp) -> Result<(Moves, Vec<End>)> {
+pub async fn fold(
+    tx: &mut Conn,
+    changes: Changes,
+    now: Timestamp,
+    tally: &mut Tally,
+) -> Result<(Moves, Vec<End>)> {
     let keys: Vec<MessageKey> = changes.order.keys().map(|(m, a)| (*a, *m)).collect();
     let (mut saved, mut moves) = (Vec::with_capacity(keys.len()), Moves::new());
     let mut ends = Vec::new();
-    for (account, id, before, heard) in messages::lock_states(tx, &keys).await? {
+    for before in messages::lock_states(tx, &keys).await? {
+        let (account, id) = (before.account, before.id);
         let events = changes.events.get(&(account, id)).map_or(&[][..], Vec::as_slice);
-        let Some(after) = steps(&before, now, events) else { continue };
-        let (available, reserved) = message::money(&before, &after);
+        let Some(after) = steps(&before.state, now, events) else { continue };
+        let (available, reserved) = message::money(&before.state, &after);
         if available != Amount::ZERO || reserved != Amount::ZERO {
             let sum = moves.entry(account).or_default();
             *sum = (sum.0 + available, sum.1 + reserved);
         }
-        log(id, &before, &after);
-        if heard && after.status.is_final() && !before.status.is_final() {
+        log(id, &before.state, &after);
+        count(&before, &after, now, tally);
+        if before.heard && after.status.is_final() && !before.state.status.is_final() {
             ends.push(((account, id), after.status));
         }
         saved.push((account, id, after));
@@ -284,6 +293,27 @@ pub async fn fold(tx: &mut Conn, changes: Changes, now: Timestamp) -> Result<(Mo
     let states: Vec<_> = saved.iter().map(|(a, m, s)| (*a, *m, s)).collect();
     messages::save_states(tx, &states).await?;
     Ok((moves, ends))
+}
+
+/// Counts what a message became, and what that cost.
+fn count(message: &Locked, after: &State, now: Timestamp, tally: &mut Tally) {
+    let (whose, before) = ((message.account, message.mode), &message.state);
+    tally.add(whose, Measure::Spent, (after.captured - before.captured).0);
+    if before.sent_at.is_none() && after.sent_at.is_some() {
+        tally.add(whose, Measure::Sent, 1);
+    }
+    if before.status == after.status {
+        return;
+    }
+    match (after.status, &after.failure) {
+        (Status::Delivered, _) => {
+            tally.add(whose, Measure::Delivered, 1);
+            tally.add(whose, Measure::Took(Bucket::of(now.since(message.due_at))), 1);
+        }
+        (Status::Failed, Some(failure)) => tally.add(whose, Measure::Failed(failure.code), 1),
+        (Status::Cancelled, _) => tally.add(whose, Measure::Cancelled, 1),
+        _ => {}
+    }
 }
 
 /// The state after all `events`; `None` when they change nothing.

@@ -7,6 +7,7 @@ use heliograph_domain::inbound::{Incoming, Keyword, keyword};
 use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::optout::{Optout, Source};
 use heliograph_domain::phone::Recipient;
+use heliograph_domain::stats::{Measure, Tally};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::inbound_parts::{self, Group, Part};
 use heliograph_store::{Conn, Result, inbound_messages, messages, numbers, optouts};
@@ -46,6 +47,8 @@ pub struct TakenIn {
     pub messages: Vec<InboundMessage>,
     /// For the people who wrote, by the batch's pieces of news.
     pub confirmations: Vec<Vec<Confirmation>>,
+    /// What came, and who opted out by it.
+    pub tally: Tally,
 }
 
 /// A whole message on its way to its account.
@@ -88,7 +91,13 @@ pub async fn take_in(
             };
             for whole in whole {
                 let message = keep(cx, tx, whole, now).await?;
-                confirmations.extend(obey(cx, tx, &message, now).await?);
+                let done = obey(cx, tx, &message, now).await?;
+                if message.account != inbound_messages::NOBODY {
+                    let whose = (message.account, message.mode);
+                    taken.tally.add(whose, Measure::Inbound, 1);
+                    taken.tally.add(whose, Measure::OptedOut, done.opted_out.into());
+                }
+                confirmations.extend(done.confirmation);
                 taken.messages.push(message);
             }
         }
@@ -206,18 +215,26 @@ pub async fn catch_up(cx: &Context, tx: &mut Conn, number: &str, account: Accoun
     }
 }
 
-/// Does what a message of one known word asks for; the answer to it, when the operator wants one. Who asks for
-/// what is so already is not answered.
+/// What came of a message of one known word.
+#[derive(Default)]
+struct Done {
+    /// Whether its sender was not on the list before.
+    opted_out: bool,
+    /// The answer to it, when the operator wants one.
+    confirmation: Option<Confirmation>,
+}
+
+/// Does what a message of one known word asks for. Who asks for what is so already is not answered.
 async fn obey(
     cx: &Context,
     tx: &mut Conn,
     message: &InboundMessage,
     now: Timestamp,
-) -> Result<Option<Confirmation>> {
-    let Some(keyword) = message.keyword else { return Ok(None) };
-    let Some(person) = Recipient::from_digits(&message.from) else { return Ok(None) };
+) -> Result<Done> {
+    let Some(keyword) = message.keyword else { return Ok(Done::default()) };
+    let Some(person) = Recipient::from_digits(&message.from) else { return Ok(Done::default()) };
     let whose = (message.account, message.mode);
-    let Some(standard) = optouts::standard(tx, whose).await? else { return Ok(None) };
+    let Some(standard) = optouts::standard(tx, whose).await? else { return Ok(Done::default()) };
     let mut lists = vec![standard.id];
     if let Some(answered) = message.in_reply_to
         && let Some(list) = messages::optout_list(tx, message.account, answered).await?
@@ -235,7 +252,8 @@ async fn obey(
     tracing::info!(id = %message.id, keyword = keyword.name(), changed, "inbound message");
     let (account, mode) = whose;
     let (from, text) = (message.to.clone(), text.clone().filter(|_| changed));
-    Ok(text.map(|text| Confirmation { account, mode, from, to: person, text }))
+    let confirmation = text.map(|text| Confirmation { account, mode, from, to: person, text });
+    Ok(Done { opted_out: changed && keyword == Keyword::Stop, confirmation })
 }
 
 async fn stop(

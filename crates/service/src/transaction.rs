@@ -1,7 +1,8 @@
 //! What one transaction of the writer does, kind by kind.
 //!
 //! The order is the order of locks, the same on every node: what people sent, idempotency keys, the queue, messages by
-//! id, endpoints by number and what waits for them, accounts by number; new rows last, since nobody waits for those.
+//! id, endpoints by number and what waits for them, accounts by number; new rows, since nobody waits for those; and at
+//! the very end the counters by key, which the batches of all nodes add to: theirs is the lock that is held shortest.
 
 use crate::accept::{self, Closed};
 use crate::cancel;
@@ -11,14 +12,15 @@ use crate::dispatch::{self, Desks};
 use crate::events::{Couriers, End, Events, Told};
 use crate::progress::{self, Changes};
 use crate::replies::{self, Confirmation};
-use crate::writer::{Accepted, Batch, Cancelled, Handed, Rules, Witness};
+use crate::writer::{Accept, Accepted, Batch, Cancelled, Handed, Rules, Witness};
 use heliograph_domain::event;
 use heliograph_domain::id::{AccountId, CarrierId};
 use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::lease::{DeliveryLease, LEASE, Leased};
 use heliograph_domain::message::{Event, Failure, FailureCode};
+use heliograph_domain::stats::{Measure, Tally, hour};
 use heliograph_domain::time::Timestamp;
-use heliograph_store::{Result, Tx, queue};
+use heliograph_store::{Result, Tx, queue, stats};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -65,7 +67,8 @@ impl Rules for Road {
         let mut changes = Changes::default();
         let heard: Vec<_> = batch.progress.iter().map(|(p, _)| p.heard.as_slice()).collect();
         // First, so that a STOP holds for what was accepted with it.
-        let taken_in = replies::take_in(&self.context, tx, &heard, now).await?;
+        let mut taken_in = replies::take_in(&self.context, tx, &heard, now).await?;
+        let mut tally = std::mem::take(&mut taken_in.tally);
         let verdicts = accept::open(tx, &batch.accepts, now).await?;
         // Before the claims, which would take what is called back.
         let cancelled = cancel::apply(tx, &batch.cancels, &mut changes).await?;
@@ -86,7 +89,7 @@ impl Rules for Road {
         }
         let mut touched = touched(&self.context, batch);
         touched.extend(changes.accounts());
-        let (moves, ends) = progress::fold(tx, changes, now).await?;
+        let (moves, ends) = progress::fold(tx, changes, now, &mut tally).await?;
         let told = self.tell(tx, &ends, &taken_in.messages, (now, since)).await?;
         touched.extend(taken_in.messages.iter().map(|m| m.account));
         let confirmations = taken_in.confirmations;
@@ -95,6 +98,8 @@ impl Rules for Road {
         let closed =
             accept::close(&self.context, &self.desks, tx, &batch.accepts, (verdicts, moves))
                 .await?;
+        count(&mut tally, batch, &closed);
+        stats::add(tx, hour(now), &tally).await?;
         Ok(Answers {
             closed,
             claimed,
@@ -161,6 +166,14 @@ impl Rules for Road {
         let made = told.find(|(_, verdict)| **verdict == Accepted::Done);
         let made = made.map(|(made, _)| Witness::Made(made.message.account, made.message.id));
         made.or(answers.taken_in)
+    }
+}
+
+/// Counts what came into being.
+fn count(tally: &mut Tally, batch: &Batch, closed: &Closed) {
+    let verdicts = batch.accepts.iter().zip(&closed.verdicts);
+    for (Accept { message, .. }, _) in verdicts.filter(|(_, v)| **v == Accepted::Done) {
+        tally.add((message.account, message.mode), Measure::Accepted, 1);
     }
 }
 

@@ -11,6 +11,7 @@ use heliograph_domain::id::{AccountId, MessageId, OptoutListId};
 use heliograph_domain::message::{Failure, FailureCode, Message, State, Status};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::{CountryCode, Recipient};
+use heliograph_domain::time::Timestamp;
 pub use list::{Filter, Page, list};
 
 const IN_DOUBT: i64 = 1;
@@ -63,30 +64,52 @@ pub async fn insert(tx: &mut Conn, messages: &[&Message]) -> Result<()> {
 
 const STATE: Bulk = Bulk {
     each: "SELECT account, id, status, parts, parts_accepted, parts_delivered, part_price, reserved, captured,
-             failure, carrier_code, sent_at, done_at, flags, 1
+             failure, carrier_code, sent_at, done_at, flags, mode, COALESCE(scheduled_for, accepted_at), 1
            FROM messages WHERE account = $1 AND id = $2",
     // Locked in the order of their ids, so that two nodes never wait for each other.
     all: "SELECT m.account, m.id, m.status, m.parts, m.parts_accepted, m.parts_delivered, m.part_price, m.reserved,
-             m.captured, m.failure, m.carrier_code, m.sent_at, m.done_at, m.flags,
+             m.captured, m.failure, m.carrier_code, m.sent_at, m.done_at, m.flags, m.mode,
+             COALESCE(m.scheduled_for, m.accepted_at),
              CASE WHEN EXISTS (SELECT 1 FROM endpoints e WHERE e.account = m.account) THEN 1 ELSE 0 END
           FROM unnest($1::bigint[], $2::uuid[]) AS v (account, id)
           JOIN messages m ON m.account = v.account AND m.id = v.id
           ORDER BY m.id FOR UPDATE OF m",
 };
 
+/// A message's state, locked, and what is known of the message where that is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Locked {
+    /// Whose it is.
+    pub account: AccountId,
+    /// Which it is.
+    pub id: MessageId,
+    /// In which world.
+    pub mode: Mode,
+    /// When it was to be sent first.
+    pub due_at: Timestamp,
+    /// Where it stands.
+    pub state: State,
+    /// False where nobody listens to what happens to the account; a round trip more is worth asking for that only on
+    /// PostgreSQL.
+    pub heard: bool,
+}
+
 /// The states of these messages, locked until the transaction ends; in any order, without those
-/// that do not exist. The last is false where nobody listens to what happens to the account; a round trip more is
-/// worth asking for that only on PostgreSQL.
+/// that do not exist.
 ///
 /// # Errors
 /// As any read.
-pub async fn lock_states(
-    tx: &mut Conn,
-    keys: &[(AccountId, MessageId)],
-) -> Result<Vec<(AccountId, MessageId, State, bool)>> {
+pub async fn lock_states(tx: &mut Conn, keys: &[(AccountId, MessageId)]) -> Result<Vec<Locked>> {
     let rows = keys.iter().map(|(account, id)| [account.0.into(), id.0.into()]);
     tx.bulk_query(&STATE, &rows.collect(), |r| {
-        Ok((AccountId(r.int(0)?), MessageId(r.uuid(1)?), state(r, 2)?, r.int(14)? != 0))
+        Ok(Locked {
+            account: AccountId(r.int(0)?),
+            id: MessageId(r.uuid(1)?),
+            mode: row::mode(r, 14)?,
+            due_at: r.time(15)?,
+            state: state(r, 2)?,
+            heard: r.int(16)? != 0,
+        })
     })
     .await
 }

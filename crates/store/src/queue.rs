@@ -340,6 +340,40 @@ pub async fn expire(
         .await
 }
 
+/// Work that waits in one lane of a carrier, counted up to a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// What is due.
+    pub due: i64,
+    /// What is for later: put off, or scheduled.
+    pub later: i64,
+    /// Since when the oldest of it is due.
+    pub oldest: Option<Timestamp>,
+}
+
+/// What waits in one lane of a carrier; of each sort `limit` rows are counted at most, however many there are.
+///
+/// # Errors
+/// As any read.
+pub async fn waiting(
+    conn: &mut Conn,
+    (carrier, lane): (CarrierId, Lane),
+    now: Timestamp,
+    limit: i64,
+) -> Result<Waiting> {
+    let sql = "SELECT
+        (SELECT count(*) FROM (SELECT 1 FROM queue
+            WHERE carrier = $1 AND lane = $2 AND due_at <= $3 LIMIT $4) AS due),
+        (SELECT count(*) FROM (SELECT 1 FROM queue
+            WHERE carrier = $1 AND lane = $2 AND due_at > $3 LIMIT $4) AS later),
+        (SELECT min(due_at) FROM queue WHERE carrier = $1 AND lane = $2 AND due_at <= $3)";
+    let params = [carrier.0.into(), lane.0.into(), now.into(), limit.into()];
+    let read =
+        |r: &row::Row<'_>| Ok(Waiting { due: r.int(0)?, later: r.int(1)?, oldest: r.opt_time(2)? });
+    let found = conn.query_one(sql, &params, read).await?;
+    Ok(found.unwrap_or(Waiting { due: 0, later: 0, oldest: None }))
+}
+
 /// How much waits for a carrier, and since when the oldest of it is due.
 ///
 /// # Errors

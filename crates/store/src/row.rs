@@ -93,12 +93,16 @@ fn narrow<T: TryFrom<i64>>(v: i64, i: usize) -> Result<T> {
     T::try_from(v).map_err(|_| Error::corrupt(format_args!("{v} in column {i} is out of range")))
 }
 
+pub(crate) fn mode(r: &Row<'_>, at: usize) -> Result<Mode> {
+    Mode::from_code(r.small(at)?).ok_or_else(|| Error::corrupt("unknown mode"))
+}
+
 /// Reads the eighteen columns of a message from column `at` on.
 pub(crate) fn message(r: &Row<'_>, at: usize) -> Result<Message> {
     Ok(Message {
         id: MessageId(r.uuid(at)?),
         account: AccountId(r.int(at + 1)?),
-        mode: Mode::from_code(r.small(at + 2)?).ok_or_else(|| Error::corrupt("unknown mode"))?,
+        mode: mode(r, at + 2)?,
         api_key: r.opt_uuid(at + 3)?.map(ApiKeyId),
         campaign: r.opt_uuid(at + 4)?,
         recipient: Recipient(r.small(at + 5)?),
@@ -123,7 +127,7 @@ pub(crate) fn occurrence(r: &Row<'_>, at: usize) -> Result<Occurrence> {
     Ok(Occurrence {
         account: AccountId(r.int(at)?),
         id: EventId(r.uuid(at + 1)?),
-        mode: Mode::from_code(r.small(at + 2)?).ok_or_else(|| Error::corrupt("unknown mode"))?,
+        mode: mode(r, at + 2)?,
         kind: Kind::from_code(r.small(at + 3)?).ok_or_else(|| Error::corrupt("unknown kind"))?,
         test: r.int(at + 4)? != 0,
         subject: r.opt_uuid(at + 5)?,

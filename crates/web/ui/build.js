@@ -44,11 +44,11 @@ async function scripts() {
   });
 }
 
-/** One sprite of the icons that templates and handlers name, as `icon("name")`. */
+/** One sprite of the icons that templates and handlers name, as `icon("name")` or `empty("name"`. */
 function icons() {
   const sources = [...below(join(web, "templates"), ".html"), ...below(join(web, "src"), ".rs")];
   const text = sources.map((file) => readFileSync(file, "utf8")).join("\n");
-  const names = new Set([...text.matchAll(/(?:icon\("|icons\.svg#)([a-z0-9-]+)/g)].map((found) => found[1]));
+  const names = new Set([...text.matchAll(/(?:(?:icon|empty)\("|icons\.svg#)([a-z0-9-]+)/g)].map((found) => found[1]));
   const symbols = [...names].sort().map((name) => {
     const svg = readFileSync(join(modules, "lucide-static/icons", `${name}.svg`), "utf8");
     const inner = svg.slice(svg.indexOf(">", svg.indexOf("<svg")) + 1, svg.lastIndexOf("</svg>"));

@@ -105,6 +105,7 @@ impl Worker {
                 End::Stopped | End::EngineGone => return false,
                 end => {
                     tracing::warn!(carrier = %options.name, "bind lost: {end}");
+                    self.line.condition.trouble(format!("bind lost: {end}"));
                     options.reconnect_limit
                 }
             },
@@ -126,11 +127,13 @@ impl Worker {
         let began = Instant::now();
         self.sessions += 1;
         self.outbox.push(Event::Bound);
+        self.line.condition.bound();
         tracing::info!(carrier = %self.options.name, session = self.sessions, "bound");
         let (line, outbox) = (&mut self.line, &mut self.outbox);
         let session = Session::new(&self.options, line, outbox, link, self.sessions);
         let ended = session.run().await;
         self.outbox.push(Event::Unbound(ended.why.to_string()));
+        self.line.condition.unbound();
         // A bind that was good for something, or good for long, is tried again soon.
         if ended.served || began.elapsed() >= self.options.reconnect_limit {
             self.tries = 0;
@@ -139,10 +142,12 @@ impl Worker {
     }
 
     fn failed(&mut self, error: &BindError) {
+        let SmppOptions { name, host, port, .. } = &self.options;
         match error.is_refusal() {
-            true => tracing::error!(carrier = %self.options.name, "bind failed: {error}"),
-            false => tracing::warn!(carrier = %self.options.name, "bind failed: {error}"),
+            true => tracing::error!(carrier = %name, host, port, "bind failed: {error}"),
+            false => tracing::warn!(carrier = %name, host, port, "bind failed: {error}"),
         }
+        self.line.condition.trouble(format!("bind to {host}:{port} failed: {error}"));
         // Told once, not at every try.
         if self.tries == 0 || error.is_refusal() {
             self.outbox.push(Event::Unbound(error.to_string()));

@@ -120,6 +120,7 @@ impl<'a> Session<'a> {
             self.acknowledge(&acks);
         }
         self.take_waiting(now);
+        self.line.condition.unanswered(self.window.len());
         self.outbox.try_hand_over()?;
         self.depart(now)?;
         self.link.flush()?;

@@ -39,6 +39,10 @@ impl Window {
         self.limit - self.flights.len().min(self.limit)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.flights.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.flights.is_empty()
     }

@@ -246,3 +246,26 @@ async fn an_engine_that_goes_away_ends_the_carrier() {
     peer.answer(head, 0, "x").await;
     tasks.join_all().await;
 }
+
+#[tokio::test]
+async fn the_condition_of_a_line_can_be_looked_at() {
+    let (mut rig, mut peer, door) = pair(|_| ()).await;
+    let seen = rig.condition.look();
+    assert_eq!((seen.bound, seen.unanswered, seen.throttled, seen.trouble), (true, 0, false, None));
+    rig.submit(1, ANN).await;
+    let (head, _) = peer.expect(id::SUBMIT_SM).await;
+    assert_eq!(rig.condition.look().unanswered, 1);
+    peer.answer(head, 0x58, "").await;
+    assert_eq!(rig.outcome().await, (1, Outcome::Throttled));
+    let seen = rig.condition.look();
+    assert_eq!((seen.unanswered, seen.throttled), (0, true));
+    assert!(!rig.condition.look().throttled, "it is told once");
+    drop(peer);
+    rig.unbound().await;
+    let seen = rig.condition.look();
+    let (why, _) = seen.trouble.unwrap();
+    assert!(!seen.bound && why.starts_with("bind lost: "), "{why}");
+    let _peer = door.bind().await;
+    assert_eq!(rig.event().await, Event::Bound);
+    assert!(rig.condition.look().bound);
+}

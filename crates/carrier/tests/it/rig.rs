@@ -1,6 +1,7 @@
 //! A carrier with a test in the engine's place, and the simulated SMSC for it to talk to.
 
 use heliograph_carrier::carrier::{Ack, Carrier, Event, Handle, Line};
+use heliograph_carrier::condition::Condition;
 use heliograph_carrier::smpp::bind::SmppCarrier;
 use heliograph_carrier::smpp::options::SmppOptions;
 use heliograph_carrier::smsc::options::SmscOptions;
@@ -77,6 +78,7 @@ pub(crate) fn options(port: u16) -> SmppOptions {
 pub(crate) struct Rig {
     pub(crate) submissions: mpsc::Sender<Submission>,
     pub(crate) acks: mpsc::Sender<Vec<Ack>>,
+    pub(crate) condition: Arc<Condition>,
     events: mpsc::Receiver<Vec<Event>>,
     waiting: VecDeque<Event>,
     stop: watch::Sender<bool>,
@@ -89,10 +91,17 @@ impl Rig {
         let (told, events) = mpsc::channel(16);
         let (acks, acked) = mpsc::channel(16);
         let (stop, stopped) = watch::channel(false);
-        let line = Line { submissions: taken, events: told, acks: acked, stop: stopped };
+        let condition = Arc::new(Condition::default());
+        let line = Line {
+            submissions: taken,
+            events: told,
+            acks: acked,
+            condition: condition.clone(),
+            stop: stopped,
+        };
         let mut tasks = JoinSet::new();
         tasks.spawn(Box::new(SmppCarrier::new(options)).run(line));
-        Self { submissions, acks, events, waiting: VecDeque::new(), stop, tasks }
+        Self { submissions, acks, condition, events, waiting: VecDeque::new(), stop, tasks }
     }
 
     /// A carrier that is bound to `smsc`.

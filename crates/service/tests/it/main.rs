@@ -9,6 +9,8 @@ mod cancel;
 #[cfg(test)]
 mod carrier;
 #[cfg(test)]
+mod carriers;
+#[cfg(test)]
 mod courier;
 #[cfg(test)]
 #[cfg(feature = "test-postgres")]
@@ -38,6 +40,8 @@ mod replies;
 mod retries;
 #[cfg(test)]
 mod road;
+#[cfg(test)]
+mod stats;
 #[cfg(test)]
 #[path = "../../../store/tests/it/support.rs"]
 mod support;

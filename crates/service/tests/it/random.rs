@@ -8,6 +8,7 @@ use crate::world::{CREDITS, World};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{State, Status};
 use heliograph_service::janitor;
+use heliograph_service::stats::{Range, overview};
 use heliograph_store::queue;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -127,5 +128,11 @@ async fn count_the_money(world: &World<'_>, all: &[(usize, MessageId, State)]) {
         let spent: i64 = all.iter().filter(|(c, ..)| *c == i).map(|(.., s)| s.captured.0).sum();
         assert_eq!((available + spent, reserved), (credit, 0), "account {i}");
         assert!(spent > 0);
+        let of = |status| all.iter().filter(|(c, _, s)| *c == i && s.status == status).count();
+        let (delivered, failed) = (of(Status::Delivered), of(Status::Failed));
+        let seen = overview(&world.machines[0].node.cx, caller, Range::Days30).await.unwrap();
+        let counted = [seen.total.delivered, seen.total.failed, seen.total.accepted];
+        let there = [delivered, failed, delivered + failed].map(|n| i64::try_from(n).unwrap());
+        assert_eq!((counted, seen.total.spent.0), (there, spent), "the figures of account {i}");
     }
 }

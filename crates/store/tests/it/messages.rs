@@ -41,8 +41,8 @@ async fn states(db: &Db, keys: &[(AccountId, MessageId)]) -> Vec<(MessageId, Sta
     let mut tx = db.write().await.unwrap();
     let mut found = messages::lock_states(&mut tx, keys).await.unwrap();
     tx.commit().await.unwrap();
-    found.sort_by_key(|(account, id, ..)| (*account, *id));
-    found.into_iter().map(|(_, id, state, _)| (id, state)).collect()
+    found.sort_by_key(|m| (m.account, m.id));
+    found.into_iter().map(|m| (m.id, m.state)).collect()
 }
 
 async fn save(db: &Db, m: &Message, state: &State) {

@@ -33,10 +33,12 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (form?.hasAttribute("data-clear") && event.detail.successful) form.reset();
 });
 
-// A form that only chooses is sent by the choice; without script it has a button.
-document.addEventListener("change", (event) => {
-  const form = event.target.closest?.("form[data-auto]");
-  if (form) form.requestSubmit();
+// What is wrong is where its reader goes on; what led back to sign-in is seen as a page of its own.
+document.addEventListener("DOMContentLoaded", () => document.querySelector("[aria-invalid=true]")?.focus());
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (new URL(event.detail.xhr.responseURL || location.href).pathname !== "/sign-in") return;
+  event.preventDefault();
+  location.reload();
 });
 
 // Quick replies: a button that fills the field it names.

@@ -71,7 +71,10 @@ impl Session<'_> {
         };
         match outcome {
             Outcome::Accepted { .. } => self.served = true,
-            Outcome::Throttled => self.pace.pause(now),
+            Outcome::Throttled => {
+                self.pace.pause(now);
+                self.line.condition.throttled();
+            }
             // ESME_RINVBNDSTS. The others get their answers before the link is closed.
             Outcome::NotSent if self.leaving.is_none() => {
                 self.leave(false, self.options.enquire_timeout);
