@@ -140,13 +140,17 @@ const fn answered(status: u16) -> Option<(&'static str, &'static str)> {
             "There is nothing at this path",
             "Compare the path in the URL with the routes of your server, also its first part if a proxy cuts one off.",
         ),
-        405 => ("The path does not take POST", "Webhooks are POST requests: let the route take them."),
+        405 => {
+            ("The path does not take POST", "Webhooks are POST requests: let the route take them.")
+        }
         410 => (
             "It answered 410 Gone, which means: never again",
             "The endpoint was switched off for that. Answer 2xx, and switch it on again.",
         ),
         413 => ("The body is too large for your server", "Let it take bodies of 20 kB."),
-        415 => ("Your server does not take JSON", "Let the route take Content-Type application/json."),
+        415 => {
+            ("Your server does not take JSON", "Let the route take Content-Type application/json.")
+        }
         408 | 429 => (
             "Your server asks for less",
             "Answer 2xx at once and do the work afterwards, or let more requests through on this path.",

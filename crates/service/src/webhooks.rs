@@ -195,7 +195,8 @@ pub async fn remove(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
 /// # Errors
 /// [`Error::NotFound`].
 pub async fn choose(cx: &Context, actor: &Actor, id: EndpointId, kinds: Kinds) -> Result<()> {
-    change(cx, actor, id, "webhook changed", async |tx| endpoints::choose(tx, id, kinds).await).await
+    change(cx, actor, id, "webhook changed", async |tx| endpoints::choose(tx, id, kinds).await)
+        .await
 }
 
 /// Shows an endpoint's secret.
@@ -312,12 +313,7 @@ async fn own(tx: &mut Conn, account: AccountId, id: EndpointId) -> Result<Endpoi
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub async fn test(
-    cx: &Context,
-    account: AccountId,
-    id: EndpointId,
-    kind: Kind,
-) -> Result<EventId> {
+pub async fn test(cx: &Context, account: AccountId, id: EndpointId, kind: Kind) -> Result<EventId> {
     let endpoint = get(cx, account, id).await?;
     let (event, now) = cx.next_id();
     let (event, mode) = (EventId(event), endpoint.mode);

@@ -72,7 +72,8 @@ pub async fn by_hash(
 /// # Errors
 /// As any read.
 pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<ApiKey>> {
-    let sql = "SELECT id, account, mode, scopes, name, created_at, revoked_at, last_used_at FROM api_keys
+    let sql =
+        "SELECT id, account, mode, scopes, name, created_at, revoked_at, last_used_at FROM api_keys
         WHERE account = $1 ORDER BY id";
     conn.query(sql, &[account.0.into()], key).await
 }
@@ -87,7 +88,8 @@ pub async fn newest(
     revoked: bool,
     limit: i64,
 ) -> Result<Vec<ApiKey>> {
-    let sql = "SELECT id, account, mode, scopes, name, created_at, revoked_at, last_used_at FROM api_keys
+    let sql =
+        "SELECT id, account, mode, scopes, name, created_at, revoked_at, last_used_at FROM api_keys
         WHERE account = $1 AND (revoked_at IS NOT NULL) = ($2 = 1) ORDER BY id DESC LIMIT $3";
     let params = [account.0.into(), i16::from(revoked).into(), limit.into()];
     conn.query(sql, &params, key).await

@@ -67,11 +67,7 @@ pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<Endpoint>> {
 ///
 /// # Errors
 /// As any read.
-pub async fn get(
-    conn: &mut Conn,
-    account: AccountId,
-    id: EndpointId,
-) -> Result<Option<Endpoint>> {
+pub async fn get(conn: &mut Conn, account: AccountId, id: EndpointId) -> Result<Option<Endpoint>> {
     let sql = select!("WHERE id = $2 AND account = $1");
     conn.query_one(sql, &[account.0.into(), id.0.into()], endpoint).await
 }

@@ -5,9 +5,9 @@ use crate::{greeting, output};
 use clap::{Subcommand, ValueEnum};
 use heliograph_domain::account::{Mode, Scope, Scopes};
 use heliograph_domain::id::ApiKeyId;
+use heliograph_service::accounts;
 use heliograph_service::api_keys::{self, ApiKey, LONGEST_NAME};
 use heliograph_service::audit::Actor;
-use heliograph_service::accounts;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 

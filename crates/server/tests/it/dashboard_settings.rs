@@ -113,7 +113,11 @@ fn the_test_button_shows_what_happened(engine: Engine) {
     // To the letter what came.
     assert!(tested.says(&told.body), "{}", tested.text());
     for name in ["webhook-id", "webhook-timestamp", "webhook-signature", "user-agent", "host"] {
-        assert!(tested.says(&format!("{name}: {}", told.header(name))), "{name}: {}", tested.text());
+        assert!(
+            tested.says(&format!("{name}: {}", told.header(name))),
+            "{name}: {}",
+            tested.text()
+        );
     }
     let revealed = browser.send(&browser.open(&here), &format!("{here}/secret"), &[]);
     let html = revealed.text();

@@ -91,7 +91,8 @@ impl Furnished {
         let mut all = Vec::new();
         for table in self.tables() {
             // When a key was used last is written down some seconds later.
-            let columns = if table == "api_keys" { "id, mode, scopes, name, revoked_at" } else { "*" };
+            let columns =
+                if table == "api_keys" { "id, mode, scopes, name, revoked_at" } else { "*" };
             let rows = format!("SELECT {columns} FROM {table} WHERE account = {account}");
             all.extend(database.rows(&rows).into_iter().map(|row| format!("{table}: {row}")));
         }

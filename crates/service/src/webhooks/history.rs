@@ -217,9 +217,9 @@ impl Reader<'_> {
     /// What events are about, by the ids of that.
     async fn about(&mut self, found: &[Found]) -> Result<HashMap<Uuid, About>> {
         let of = |received: bool| {
-            let wanted = found.iter().filter(move |(e, _)| {
-                !e.test && (e.kind == Kind::MessageReceived) == received
-            });
+            let wanted = found
+                .iter()
+                .filter(move |(e, _)| !e.test && (e.kind == Kind::MessageReceived) == received);
             wanted.filter_map(|(e, _)| Some((e.account, e.subject?)))
         };
         let sent: Vec<_> = of(false).map(|(account, id)| (account, MessageId(id))).collect();

@@ -31,12 +31,7 @@ pub enum Again {
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such endpoint or event, [`Error::BadTarget`] when it is off.
-pub async fn replay(
-    cx: &Context,
-    account: AccountId,
-    id: EndpointId,
-    again: Again,
-) -> Result<u64> {
+pub async fn replay(cx: &Context, account: AccountId, id: EndpointId, again: Again) -> Result<u64> {
     let endpoint = get(cx, account, id).await?;
     if let Some((_, reason)) = endpoint.off {
         let why = format!("endpoint {id} is off, because {}: switch it on first", reason.detail());

@@ -109,11 +109,17 @@ async fn what_was_never_taken_is_told_again(db: TestDb) {
     courier.answer(&node, last, GONE).await;
     webhooks::switch_on(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     let (from, to) = always();
-    assert_eq!(replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(), 1);
+    assert_eq!(
+        replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(),
+        1
+    );
     let parcels = courier.collect(&node).await;
     assert_eq!(events(&parcels), ids[2..]);
     courier.answer(&node, parcels, OK).await;
-    assert_eq!(replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(), 0);
+    assert_eq!(
+        replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(),
+        0
+    );
 }
 
 async fn a_replay_that_fails_does_not_undo_a_success(db: TestDb) {
@@ -126,7 +132,10 @@ async fn a_replay_that_fails_does_not_undo_a_success(db: TestDb) {
     let told = webhooks::outcome(&node.cx, ann.account, ids[0]).await.unwrap();
     assert_eq!((told.first.map(|f| f.outcome), told.attempts.len()), (Some(200), 1));
     let (from, to) = always();
-    assert_eq!(replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(), 0);
+    assert_eq!(
+        replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(),
+        0
+    );
 }
 
 async fn what_was_dropped_with_a_switch_can_be_replayed(db: TestDb) {
@@ -136,14 +145,24 @@ async fn what_was_dropped_with_a_switch_can_be_replayed(db: TestDb) {
     ended(&node, &ann).await;
     webhooks::switch_on(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     let (from, to) = always();
-    assert_eq!(replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(), 2);
+    assert_eq!(
+        replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(),
+        2
+    );
     assert_eq!(courier.collect(&node).await.len(), 2);
 }
 
 async fn more_than_a_page_is_told_again(db: TestDb) {
     let (node, _, courier) = start(&db).await;
     for _ in 0..3 {
-        webhooks::test(&node.cx, courier.owner(&node).await.account, courier.id, Kind::MessageFailed).await.unwrap();
+        webhooks::test(
+            &node.cx,
+            courier.owner(&node).await.account,
+            courier.id,
+            Kind::MessageFailed,
+        )
+        .await
+        .unwrap();
     }
     // Tests are never replayed: make real ones of more than a page of them.
     let (one, begin) = (courier.collect_urgent(&node).await.remove(0).event.id, node.cx.db.now());
@@ -180,7 +199,8 @@ async fn a_replay_is_refused_for_who_is_off_and_for_what_is_not_theirs(db: TestD
         let refused = replay(&node.cx, ann.account, other, Again::These(ids.clone())).await;
         assert!(matches!(refused, Err(Error::NotFound)), "{refused:?}");
     }
-    let unknown = replay(&node.cx, ann.account, courier.id, Again::These(vec![ids[0], EventId(Uuid::nil())]));
+    let unknown =
+        replay(&node.cx, ann.account, courier.id, Again::These(vec![ids[0], EventId(Uuid::nil())]));
     assert!(matches!(unknown.await, Err(Error::NotFound)));
     webhooks::switch_off(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     let refused = replay(&node.cx, ann.account, courier.id, Again::These(ids)).await;
@@ -191,7 +211,8 @@ async fn a_replay_is_refused_for_who_is_off_and_for_what_is_not_theirs(db: TestD
 async fn a_secret_rotates_for_a_day(db: TestDb) {
     let (node, _, courier) = start(&db).await;
     let next = heliograph_domain::webhook::Secret::from_random(&[6; 24]);
-    let until = webhooks::rotate(&node.cx, &courier.owner(&node).await, courier.id, &next).await.unwrap();
+    let until =
+        webhooks::rotate(&node.cx, &courier.owner(&node).await, courier.id, &next).await.unwrap();
     assert_eq!(until, node.cx.db.now().after(ROTATION));
     let endpoint = courier.endpoint(&node).await;
     let count = |now| endpoint.signatures(now, "id", 0, b"body").split(' ').count();

@@ -190,7 +190,8 @@ async fn an_endpoint_whose_time_is_over_is_swept_away(db: TestDb) {
     node.open().await;
     let until = node.cx.db.now().after(Duration::from_secs(60));
     let wish = Wish { listening_until: Some(until), ..wish(&ann, "http://127.0.0.1:3000/") };
-    let id = webhooks::add(&node.cx, &Actor::operator(ann.account), wish, secret()).await.unwrap().id;
+    let id =
+        webhooks::add(&node.cx, &Actor::operator(ann.account), wish, secret()).await.unwrap().id;
     ended(&node, &ann).await;
     assert_eq!(waiting(&node, id).await, 1);
     db.clock.advance(Duration::from_secs(60));
@@ -252,7 +253,8 @@ async fn a_url_that_leads_inside_is_refused(db: TestDb) {
         ("https://ann:secret@example.com/", false),
         ("example.com", false),
     ] {
-        let done = webhooks::add(&node.cx, &Actor::operator(ann.account), wish(&ann, url), secret()).await;
+        let done =
+            webhooks::add(&node.cx, &Actor::operator(ann.account), wish(&ann, url), secret()).await;
         assert_eq!(done.is_ok(), taken, "{url}: {done:?}");
         assert!(taken || matches!(done, Err(Error::BadTarget(_))), "{url}: {done:?}");
     }

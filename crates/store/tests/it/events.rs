@@ -7,8 +7,8 @@ use heliograph_domain::account::Mode;
 use heliograph_domain::event::{Kind, Occurrence};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_store::attempts::{self, Attempt};
-use heliograph_store::{deliveries, endpoints};
 use heliograph_store::events::{self, First, Replay};
+use heliograph_store::{deliveries, endpoints};
 use uuid::Uuid;
 
 on_both_engines!(events:

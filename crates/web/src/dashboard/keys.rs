@@ -30,7 +30,9 @@ const BEFORE: &str = "That key was made already, and it was shown that one time.
                       make another.";
 
 pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new().route(HERE, get(list).post(create)).route("/settings/api-keys/revoke", post(revoke))
+    Router::new()
+        .route(HERE, get(list).post(create))
+        .route("/settings/api-keys/revoke", post(revoke))
 }
 
 #[derive(Template)]
@@ -180,7 +182,8 @@ fn read(form: &Form, faults: &mut Faults) -> Option<((Mode, Scopes), String)> {
 
 impl Made {
     fn new(name: String, mode: Mode, key: &str, base: &str) -> Self {
-        let body = r#"{"originator":"Heliograph","recipient":"+447700900123","text":"Hello, world"}"#;
+        let body =
+            r#"{"originator":"Heliograph","recipient":"+447700900123","text":"Hello, world"}"#;
         let curl = format!(
             "curl {base}/v1/send/sms -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{body}'"
         );

@@ -4,8 +4,8 @@ use crate::app::App;
 use crate::dashboard::refusal::{self, Refusal};
 use crate::dashboard::visit::Visit;
 use crate::dashboard::{
-    assets, audit, conversations, join, keys, live, messages, operator, optouts, overview, page, people,
-    phone, place, reset, security, send, sign_in, sign_up, webhooks,
+    assets, audit, conversations, join, keys, live, messages, operator, optouts, overview, page,
+    people, phone, place, reset, security, send, sign_in, sign_up, webhooks,
 };
 use axum::Router;
 use axum::response::Response;

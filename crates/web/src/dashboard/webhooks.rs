@@ -72,7 +72,14 @@ impl Listed {
     fn new(e: &Endpoint) -> Self {
         let (state, state_text) = standing::state(e);
         let (id, url) = (e.id.to_string(), e.url.clone());
-        Self { id, url, kinds: e.kinds.names().join(", "), state, state_text, why: standing::why(e) }
+        Self {
+            id,
+            url,
+            kinds: e.kinds.names().join(", "),
+            state,
+            state_text,
+            why: standing::why(e),
+        }
     }
 }
 

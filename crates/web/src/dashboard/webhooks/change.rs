@@ -15,8 +15,8 @@ use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::Endpoint;
 use heliograph_service::error::Error;
 use heliograph_service::once::Once;
-use heliograph_service::webhooks::{self, Again};
 use heliograph_service::webhooks::history::Show;
+use heliograph_service::webhooks::{self, Again};
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -136,7 +136,9 @@ pub(super) async fn replay(
     match done {
         Ok(None | Some(1..)) => Ok(visit::done(&path, "replayed")),
         Ok(Some(0)) => {
-            let notice = Some(Notice::good("There is nothing to replay: it was taken, or it waits already."));
+            let notice = Some(Notice::good(
+                "There is nothing to replay: it was taken, or it waits already.",
+            ));
             let wanted = Wanted::from(Show::Waiting);
             let beside = Beside { notice, wanted, ..Beside::default() };
             one::render(&app, &posted.visit, StatusCode::OK, (&endpoint, beside)).await

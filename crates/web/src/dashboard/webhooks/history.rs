@@ -34,7 +34,9 @@ impl Wanted {
         };
         let before = of("before").unwrap_or_default();
         Self(match of("show").as_deref() {
-            Some("failed") => Some(before.parse().map_or(Self::FAILED, |t| Show::Failed(Timestamp(t)))),
+            Some("failed") => {
+                Some(before.parse().map_or(Self::FAILED, |t| Show::Failed(Timestamp(t))))
+            }
             Some("waiting") => Some(Show::Waiting),
             _ => before.parse().ok().map(Show::All),
         })

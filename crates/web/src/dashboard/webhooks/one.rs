@@ -25,7 +25,10 @@ use uuid::Uuid;
 const TOLD: [(&str, &str); 6] = [
     ("added", "The endpoint is registered. Send it a test to see whether all is well."),
     ("changed", "Saved. It holds for what happens from now on."),
-    ("rotated", "There is a new secret. For 24 hours the one before it signs as well: put the new one in your server."),
+    (
+        "rotated",
+        "There is a new secret. For 24 hours the one before it signs as well: put the new one in your server.",
+    ),
     ("on", "The endpoint is on. What it missed can be replayed."),
     ("off", "The endpoint is off. What happens meanwhile is kept, and can be replayed."),
     ("replayed", "Lined up: it is told again what it is not about to be told anyway."),

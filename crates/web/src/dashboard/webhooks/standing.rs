@@ -20,9 +20,7 @@ pub(super) fn why(e: &Endpoint) -> String {
             let detail = reason.detail();
             let next = match reason {
                 OffReason::Owner => "Once it is on again, what it missed can be replayed.",
-                _ => {
-                    "Mend it, send it a test, switch it on again, and replay what it missed."
-                }
+                _ => "Mend it, send it a test, switch it on again, and replay what it missed.",
             };
             format!("Off since {since}, because {detail}. {next}")
         }
