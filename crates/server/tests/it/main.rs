@@ -7,6 +7,8 @@ mod backup_interrupted;
 #[cfg(test)]
 mod bad_days;
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
@@ -18,6 +20,8 @@ mod docs;
 mod documentation;
 #[cfg(test)]
 mod draining;
+#[cfg(test)]
+mod entrance;
 #[cfg(test)]
 mod first_message;
 #[cfg(test)]
@@ -40,6 +44,8 @@ mod listen;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod mail;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod openapi;
@@ -54,6 +60,8 @@ mod patience;
 #[cfg(test)]
 #[cfg(feature = "test-peers")]
 mod peers;
+#[cfg(test)]
+mod people;
 #[cfg(test)]
 mod ports;
 #[cfg(test)]
@@ -75,6 +83,8 @@ mod samples;
 mod schema;
 #[cfg(test)]
 mod sealing;
+#[cfg(test)]
+mod second_step;
 #[cfg(test)]
 mod send_sms;
 #[cfg(test)]
