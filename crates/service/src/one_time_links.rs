@@ -1,5 +1,6 @@
 //! One-time links: how somebody comes in who has no password, or forgot it.
 
+use crate::audit::{self, Actor};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::sessions::{self, Origin};
@@ -26,6 +27,20 @@ pub async fn make(cx: &Context, email: &str, kind: Kind) -> Result<Token> {
     let token = add(cx, &mut tx, user, kind).await?;
     tx.commit().await?;
     Ok(token)
+}
+
+/// Makes a link for an operator to hand to somebody who belongs to the account that `actor` names; who that is, and
+/// the link.
+///
+/// # Errors
+/// [`Error::NotFound`] when the person does not belong to it.
+pub async fn hand_out(cx: &Context, actor: &Actor, user: UserId) -> Result<(String, Token)> {
+    let mut tx = cx.db.write().await?;
+    let email = accounts::email_of(&mut tx, actor.account, user).await?.ok_or(Error::NotFound)?;
+    let token = add(cx, &mut tx, user, Kind::SignIn).await?;
+    audit::write(cx, &mut tx, actor, ("sign-in link made", &email)).await?;
+    tx.commit().await?;
+    Ok((email, token))
 }
 
 /// Makes a link in the transaction that decided so.

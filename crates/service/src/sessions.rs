@@ -49,6 +49,22 @@ impl Visitor {
         Actor { account: session.account, user: Some(session.user), address }
     }
 
+    /// Refuses who does not operate the installation: for them there is no such page.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub const fn operates(&self) -> Result<()> {
+        match self.signed.operator {
+            true => Ok(()),
+            false => Err(Error::NotFound),
+        }
+    }
+
+    /// Who does what an operator does to an account.
+    pub fn operator_of(&self, account: AccountId, address: &str) -> Actor {
+        Actor { account, ..self.actor(address) }
+    }
+
     /// Refuses who may not change keys, webhooks and people.
     ///
     /// # Errors

@@ -32,6 +32,11 @@ impl Problem {
         Self { faults, ..Self::new(Code::InvalidRequest, detail) }
     }
 
+    /// What is wrong, in words.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub(crate) fn unauthenticated() -> Self {
         let detail = "Send a valid key as 'Authorization: Bearer hg_…'.";
         Self::new(Code::Unauthenticated, detail)

@@ -13,6 +13,12 @@ mod commands;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod dashboard;
+#[cfg(test)]
+mod dashboard_pages;
+#[cfg(test)]
+mod dashboard_tenants;
+#[cfg(test)]
 mod database;
 #[cfg(test)]
 mod docs;
@@ -24,6 +30,8 @@ mod draining;
 mod entrance;
 #[cfg(test)]
 mod first_message;
+#[cfg(test)]
+mod furnished;
 #[cfg(test)]
 #[cfg(feature = "test-samples")]
 mod guides;
@@ -93,6 +101,8 @@ mod server;
 mod shutdown;
 #[cfg(test)]
 mod sink;
+#[cfg(test)]
+mod site;
 #[cfg(test)]
 mod slow_clients;
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use crate::app::App;
 use crate::dashboard::refusal::{self, Refusal};
 use crate::dashboard::visit::Visit;
-use crate::dashboard::{assets, audit, join, live, page, people, phone, place, reset};
-use crate::dashboard::{security, sign_in, sign_up};
+use crate::dashboard::{
+    assets, audit, conversations, join, live, messages, operator, optouts, overview, page, people,
+    phone, place, reset, security, send, sign_in, sign_up,
+};
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
@@ -25,11 +27,17 @@ pub(crate) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
         .merge(place::routes())
         .merge(live::routes())
         .merge(phone::routes())
+        .merge(overview::routes())
+        .merge(optouts::routes())
+        .merge(operator::routes())
+        .merge(messages::routes())
+        .merge(conversations::routes())
+        .merge(send::routes())
         .layer(axum::middleware::from_fn_with_state(app.clone(), refusal::render))
         .merge(assets::routes())
         .layer(CompressionLayer::new())
 }
 
 async fn home(_: Visit) -> Result<Response, Refusal> {
-    Ok(page::go("/phone"))
+    Ok(page::go("/overview"))
 }

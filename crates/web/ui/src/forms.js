@@ -41,12 +41,6 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   location.reload();
 });
 
-// A form that only chooses is sent by the choice; without script it has a button.
-document.addEventListener("change", (event) => {
-  const form = event.target.closest?.("form[data-auto]");
-  if (form) form.requestSubmit();
-});
-
 // Quick replies: a button that fills the field it names.
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-fill]");
