@@ -7,9 +7,17 @@ mod backup_interrupted;
 #[cfg(test)]
 mod bad_days;
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
+#[cfg(test)]
+mod dashboard_conversations;
+#[cfg(test)]
+mod dashboard_messages;
+#[cfg(test)]
+mod dashboard_send;
 #[cfg(test)]
 mod database;
 #[cfg(test)]
