@@ -69,7 +69,8 @@ pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<Endpoint>> {
 /// As any read.
 pub async fn get(conn: &mut Conn, account: AccountId, id: EndpointId) -> Result<Option<Endpoint>> {
     let sql = select!("WHERE id = $2 AND account = $1");
-    conn.query_one(sql, &[account.0.into(), id.0.into()], endpoint).await
+    let sealer = conn.sealer()?;
+    conn.query_one(sql, &[account.0.into(), id.0.into()], |r| endpoint(r, &sealer)).await
 }
 
 /// An endpoint by its number, for the operator and for whoever delivers.
