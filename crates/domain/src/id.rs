@@ -50,6 +50,8 @@ ids! {
     UserId,
     /// One sign-in of a person, from one browser (not its secret).
     SessionId,
+    /// One invitation to an account (not its secret).
+    InvitationId,
     /// One line of the audit log.
     AuditId,
     /// One event that webhooks tell of: the `webhook-id`, the same at every endpoint and in every attempt.

@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod carrier;
+pub mod email;
 pub mod event;
 pub mod id;
 pub mod inbound;
@@ -15,9 +16,11 @@ pub mod money;
 pub mod openapi;
 pub mod optout;
 pub mod originator;
+pub mod password;
 pub mod phone;
 pub mod rate;
 pub mod receipt;
+pub mod recovery;
 pub mod retry;
 pub mod secret;
 pub mod stats;
@@ -25,4 +28,5 @@ pub mod submission;
 pub mod target;
 pub mod text;
 pub mod time;
+pub mod totp;
 pub mod webhook;

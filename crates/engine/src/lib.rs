@@ -10,9 +10,11 @@ mod handsets;
 mod housekeeping;
 mod http_client;
 mod line;
+mod mail;
 mod post;
 mod webhooks;
 mod workers;
 
 pub use forward::Forwarder;
+pub use mail::Mailer;
 pub use workers::{Engine, Served, run};

@@ -6,6 +6,7 @@ use crate::dispatch::Dispatcher;
 use crate::handsets;
 use crate::housekeeping;
 use crate::http_client::HttpClient;
+use crate::mail::{self, Mailer};
 use crate::webhooks;
 use heliograph_carrier::carrier::Carrier;
 use heliograph_carrier::condition::Condition;
@@ -33,6 +34,8 @@ pub struct Engine {
     pub carriers: Vec<Served>,
     /// The simulated SMSC of this node.
     pub simulator: Simulator,
+    /// The way to a mail server, if there is one.
+    pub mailer: Option<Mailer>,
 }
 
 /// A carrier to serve.
@@ -58,7 +61,7 @@ const fn claim_ahead(window: usize) -> usize {
 
 /// Runs all workers until `stop` turns true and each has given back what it held.
 pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
-    let Engine { context, writer, desks, couriers, carriers, simulator } = engine;
+    let Engine { context, writer, desks, couriers, carriers, simulator, mailer } = engine;
     let mut workers = JoinSet::new();
     let (bell, mut lines) = (Arc::new(Notify::new()), Vec::new());
     for Served { id, name, carrier, window } in carriers {
@@ -83,6 +86,9 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
     };
     workers.spawn(webhooks::run(equipment));
     workers.spawn(handsets::run(context.clone(), simulator, stop.clone()));
+    if let Some(mailer) = mailer {
+        workers.spawn(mail::run(context.clone(), mailer, stop.clone()));
+    }
     workers.spawn(housekeeping::run(context, writer, stop));
     while let Some(ended) = workers.join_next().await {
         if let Err(e) = ended {

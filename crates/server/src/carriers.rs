@@ -1,7 +1,7 @@
 //! The configured carriers: their numbers and routes, and what is started for them.
 
 use crate::commands::Role;
-use crate::config::{CarrierKind, Config};
+use crate::config::{CarrierKind, Config, SignUp};
 use crate::rates;
 use crate::system::SystemClock;
 use anyhow::{Context as _, bail};
@@ -14,7 +14,7 @@ use heliograph_domain::carrier::{Route, Routes, SIMULATED};
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::target::Reach;
 use heliograph_engine::Served;
-use heliograph_service::context::{Context, Replies, Settings};
+use heliograph_service::context::{Context, Entrance, Replies, Settings};
 use heliograph_service::{accounts, dispatch, nodes};
 use heliograph_store::Db;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -151,6 +151,12 @@ pub(crate) async fn settings(
             stop: said(&config.optouts.stop_reply),
             start: said(&config.optouts.start_reply),
             help: said(&config.optouts.help_reply),
+        },
+        entrance: Entrance {
+            open: config.accounts.sign_up == SignUp::Open,
+            currency: config.accounts.currency.clone(),
+            base_url: config.base_url()?,
+            mail: config.mail.smtp_url.is_some(),
         },
         reach: Reach::with(config.webhooks.allow_private.clone()),
         webhook_timeout: Duration::from_secs(config.webhooks.timeout_seconds),

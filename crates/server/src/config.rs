@@ -5,7 +5,7 @@ mod sections;
 mod show;
 
 use anyhow::{Context, bail};
-pub(crate) use sections::{CarrierKind, Config, LogFormat, Telemetry};
+pub(crate) use sections::{CarrierKind, Config, LogFormat, SignUp, Telemetry};
 pub(crate) use show::{json, toml};
 use std::collections::HashMap;
 use std::path::Path;
@@ -30,12 +30,15 @@ enum Kind {
 /// Every key of a section that stands once.
 const KEYS: &[(&str, &str, Kind)] = &[
     ("server", "listen", Kind::Text),
+    ("server", "public_url", Kind::Text),
     ("server", "tls_cert", Kind::Text),
     ("server", "tls_key", Kind::Text),
     ("server", "behind_proxy", Kind::Flag),
     ("server", "data_dir", Kind::Text),
     ("database", "url", Kind::Text),
     ("database", "connections", Kind::Number),
+    ("database", "sealing_key", Kind::Text),
+    ("accounts", "sign_up", Kind::Text),
     ("accounts", "currency", Kind::Text),
     ("limits", "requests_per_second", Kind::Number),
     ("limits", "max_in_flight", Kind::Number),
@@ -47,6 +50,8 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("webhooks", "timeout_seconds", Kind::Number),
     ("webhooks", "allow_private", Kind::List),
     ("webhooks", "retention_days", Kind::Number),
+    ("mail", "smtp_url", Kind::Text),
+    ("mail", "from", Kind::Text),
     ("telemetry", "log", Kind::Text),
     ("telemetry", "format", Kind::Text),
 ];

@@ -5,9 +5,10 @@ use crate::system::{RandomIds, SystemClock};
 use anyhow::{Context, bail};
 use heliograph_domain::id::Ids;
 use heliograph_domain::time::Clock;
-use std::fs::{DirBuilder, File, TryLockError};
-use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
+use heliograph_store::{KEY_BYTES, SealingKey};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use uuid::Uuid;
 
@@ -67,5 +68,37 @@ pub(crate) fn identity(data: &Path) -> anyhow::Result<Uuid> {
             Ok(fresh)
         }
         Err(e) => Err(e).with_context(|| format!("{} can't be read", path.display())),
+    }
+}
+
+/// The key that seals secrets: the configured one, or that of the data folder, which gets one if it has none.
+pub(crate) fn sealing_key(config: &Config) -> anyhow::Result<SealingKey> {
+    if let Some(key) = config.sealing_key()? {
+        return Ok(key);
+    }
+    let path = create(config)?.join("sealing.key");
+    if !path.exists() {
+        make_key(&path).with_context(|| format!("{} can't be written", path.display()))?;
+    }
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("{} can't be read", path.display()))?;
+    SealingKey::parse(&text).with_context(|| {
+        format!("{} is no sealing key: put the one of a backup in its place", path.display())
+    })
+}
+
+/// Whoever comes first makes the key. It is written under another name before, so that nobody reads half of it.
+fn make_key(path: &Path) -> anyhow::Result<()> {
+    let mut random = [0; KEY_BYTES];
+    getrandom::fill(&mut random).context("the operating system gives no randomness")?;
+    let part = path.with_extension(std::process::id().to_string());
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+    writeln!(file, "{}", SealingKey::from_random(random).reveal())?;
+    file.sync_all()?;
+    let made = std::fs::hard_link(&part, path);
+    std::fs::remove_file(&part)?;
+    match made {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e.into()),
+        _ => Ok(()),
     }
 }

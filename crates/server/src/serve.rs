@@ -7,17 +7,18 @@ use crate::system::{RandomIds, SystemClock, SystemRandom, SystemResolver, open_f
 use crate::{carriers, config, folder, greeting, share, telemetry};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
-use heliograph_engine::Engine;
+use heliograph_engine::{Engine, Mailer};
 use heliograph_service::api_keys::Keyring;
 use heliograph_service::bells::Bells;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::dispatch::Desks;
 use heliograph_service::error::Error;
 use heliograph_service::events::Couriers;
+use heliograph_service::passwords::{self, Passwords};
 use heliograph_service::transaction::Road;
 use heliograph_service::{nodes, writer};
 use heliograph_store::{Db, Options};
-use heliograph_web::{App, RateLimit, Renewal, Tls, read_certificate};
+use heliograph_web::{App, Entrance, RateLimit, Renewal, Tls, read_certificate};
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -60,6 +61,7 @@ fn refuse_open_door(config: &Config) -> anyhow::Result<()> {
 async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let (hangup, nudge) = (unix::signal(SignalKind::hangup())?, Arc::new(Notify::new()));
     let (certificate, files) = (certificate(&config)?, open_files());
+    mailer(&config)?;
     let data = folder::create(&config)?;
     let _lock = folder::lock(data)?;
     let metrics = telemetry::metrics()?;
@@ -81,7 +83,8 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
         let (carriers, simulator) =
             carriers::start(&context, &config, numbers, &mut running.background).await?;
         let (context, writer) = (context.clone(), to_writer.clone());
-        let engine = Engine { context, writer, desks, couriers, carriers, simulator };
+        let mailer = mailer(&config)?;
+        let engine = Engine { context, writer, desks, couriers, carriers, simulator, mailer };
         running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
     }
     if roles.contains(&Role::Web) {
@@ -93,7 +96,9 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
         let (share, shares) = watch::channel(limit);
         running.background.spawn(share::keep(context.clone(), limit, share));
         let (keyring, rate_limit) = (Keyring::default(), RateLimit::new(shares));
-        let app = App { context, writer, keyring, rate_limit, gate, behind_proxy, metrics };
+        let entrance = Entrance::new(start_hashing()?);
+        let app =
+            App { context, writer, keyring, rate_limit, entrance, gate, behind_proxy, metrics };
         let tls = certificate.map(|(tls, renewal)| {
             running.background.spawn(renewal.run(nudge));
             tls
@@ -123,6 +128,22 @@ async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()
 fn certificate(config: &Config) -> anyhow::Result<Option<(Tls, Renewal)>> {
     let Some((cert, key)) = config.server.tls()? else { return Ok(None) };
     read_certificate(cert, key).context("server.tls_cert, server.tls_key").map(Some)
+}
+
+/// The way to the mail server, if mail is to be sent.
+fn mailer(config: &Config) -> anyhow::Result<Option<Mailer>> {
+    let Some((url, from)) = config.mail.route()? else { return Ok(None) };
+    Mailer::new(&url, from).map(Some).map_err(anyhow::Error::msg)
+}
+
+/// Starts the threads that hash passwords; they end when nobody can ask them any more.
+fn start_hashing() -> anyhow::Result<Passwords> {
+    let (passwords, work) = passwords::channel();
+    for _ in 0..passwords::THREADS {
+        let work = work.clone();
+        std::thread::Builder::new().name("passwords".to_owned()).spawn(move || work.run())?;
+    }
+    Ok(passwords)
 }
 
 /// SIGHUP, which would end a process that does not care: looks at the certificate again.
@@ -170,9 +191,13 @@ pub(crate) async fn open(config: &Config) -> anyhow::Result<Db> {
     let options = Options {
         url: config.database_url()?,
         connections: config.database.connections,
+        key: folder::sealing_key(config)?,
         clock: Arc::new(SystemClock),
     };
-    Db::open(options).await.context("database.url")
+    Db::open(options).await.map_err(|e| match e {
+        heliograph_store::Error::WrongKey => e.into(),
+        e => anyhow::Error::from(e).context("database.url"),
+    })
 }
 
 /// What the rules are handed.

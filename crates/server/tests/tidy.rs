@@ -22,10 +22,10 @@ const ARROW: &str = "arrows point down only, or the floors grow into one (ARCHIT
 /// A file imports only from floors below its own, and within a floor that is marked `*`, whose
 /// files are one thing. A file that is not listed is a noun, on the top floor; `routes.rs` stands over all.
 const FLOORS: &str = "
-    service/src/ | crate:: | error bells<context desk<audit<caller parcel replies<writer once sessions<price optouts links events<progress<dispatch deliveries cancel<accept<transaction
-    store/src/   | crate:: | error<* value row bulk migrations db db_sqlite db_postgres db_copy
+    service/src/ | crate:: | error bells<context desk passwords<audit mails<caller parcel replies<writer once sessions<price optouts links events<progress<dispatch deliveries cancel<accept<transaction<accounts<one_time_links second_factor
+    store/src/   | crate:: | error<* value row bulk migrations sealing installation db db_sqlite db_postgres db_copy
     web/src/api/ | crate::api:: |
-    web/src/dashboard/ | crate::dashboard:: | * assets peer csrf page form shell refusal visit moment bubbles draft";
+    web/src/dashboard/ | crate::dashboard:: | * assets figure peer csrf page form shell refusal visit outside moment bubbles draft";
 const SIBLING: &str = "siblings never import each other: what two share moves one floor down";
 
 /// Where a path begins, and after `!` what it does not contain | what is forbidden there | why.

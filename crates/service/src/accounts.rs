@@ -1,5 +1,6 @@
 //! Accounts: opening them and putting money in.
 
+use crate::audit::{self, Actor};
 use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -7,9 +8,13 @@ use crate::optouts;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
-use heliograph_store::accounts;
-pub use heliograph_store::accounts::{Account, FirstSteps};
-use heliograph_store::ledger::{self, Entry, Kind};
+pub use heliograph_store::accounts::{Account, FirstSteps, Member};
+use heliograph_store::ledger::{self, Added, Entry, Kind};
+use heliograph_store::{Conn, accounts};
+use uuid::Uuid;
+
+/// People who are shown beside a page of accounts, at most.
+const PEOPLE: i64 = 1_000;
 
 /// Opens an account for the person with this address; `None` when they have one.
 ///
@@ -21,15 +26,28 @@ pub async fn create(
     currency: &str,
     operator: bool,
 ) -> Result<Option<AccountId>> {
-    let (user, now) = cx.next_id();
     let mut tx = cx.db.write().await?;
-    let owner = (UserId(user), email);
-    let made = accounts::create(&mut tx, owner, currency, operator, now).await?;
-    if let Some(account) = made {
-        optouts::begin(cx, &mut tx, account).await?;
-        tx.commit().await?;
-    }
-    Ok(made)
+    let made = open(cx, &mut tx, email, (currency, operator)).await?;
+    tx.commit().await?;
+    Ok(made.map(|(account, _)| account))
+}
+
+/// The same in a transaction that does more, and who the person is.
+///
+/// # Errors
+/// As any write.
+pub async fn open(
+    cx: &Context,
+    tx: &mut Conn,
+    email: &str,
+    (currency, operator): (&str, bool),
+) -> Result<Option<(AccountId, UserId)>> {
+    let (user, now) = cx.next_id();
+    let user = UserId(user);
+    let made = accounts::create(tx, (user, email), currency, operator, now).await?;
+    let Some(account) = made else { return Ok(None) };
+    optouts::begin(cx, tx, account).await?;
+    Ok(Some((account, user)))
 }
 
 /// All accounts, the oldest first.
@@ -88,11 +106,51 @@ pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> 
 /// # Errors
 /// [`Error::InsufficientBalance`] when more would be taken than is available.
 pub async fn credit(cx: &Context, account: AccountId, amount: Amount, note: &str) -> Result<()> {
-    let (id, at) = cx.next_id();
+    let (id, _) = cx.next_id();
     let mut tx = cx.db.write().await?;
-    let entry = Entry { id, account, kind: Kind::Credit, amount, note, at };
-    if !ledger::add(&mut tx, &entry).await? {
-        return Err(Error::InsufficientBalance);
-    }
+    add(cx, &mut tx, (account, id), amount, note).await?;
     Ok(tx.commit().await?)
+}
+
+async fn add(
+    cx: &Context,
+    tx: &mut Conn,
+    (account, id): (AccountId, Uuid),
+    amount: Amount,
+    note: &str,
+) -> Result<Added> {
+    let entry = Entry { id, account, kind: Kind::Credit, amount, note, at: cx.db.now() };
+    match ledger::add(tx, &entry).await? {
+        Added::Not => Err(Error::InsufficientBalance),
+        added => Ok(added),
+    }
+}
+
+/// The same as [`credit`] by an operator in the dashboard: `actor` names the account, and what is asked twice under one
+/// `once` is done once.
+///
+/// # Errors
+/// As [`credit`].
+pub async fn credit_once(
+    cx: &Context,
+    actor: &Actor,
+    once: Uuid,
+    amount: Amount,
+    note: &str,
+) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    if add(cx, &mut tx, (actor.account, once), amount, note).await? == Added::Before {
+        return Ok(());
+    }
+    audit::write(cx, &mut tx, actor, ("credit added", &amount.to_string())).await?;
+    Ok(tx.commit().await?)
+}
+
+/// The people who belong to the accounts from `first` to `last`, account by account.
+///
+/// # Errors
+/// What keeps the database away.
+pub async fn people(cx: &Context, first: AccountId, last: AccountId) -> Result<Vec<Member>> {
+    let mut conn = cx.db.read().await?;
+    Ok(accounts::people(&mut conn, (first, last), PEOPLE).await?)
 }

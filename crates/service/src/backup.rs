@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use heliograph_store::backup::{Backup, Progress};
-use heliograph_store::{Db, accounts, check, deliveries, nodes, queue};
+use heliograph_store::{Db, accounts, check, deliveries, installation, nodes, queue};
 
 /// What a restore found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +40,8 @@ pub async fn restore(
         )));
     }
     backup.replace(&mut tx, progress).await?;
+    // Its secrets are of no use to a node that can't open them.
+    installation::prove_key(&mut tx).await?;
     let in_doubt = queue::free_all(&mut tx).await?;
     deliveries::free_all(&mut tx).await?;
     let violations = check::violations(&mut tx).await?;

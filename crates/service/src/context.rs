@@ -46,12 +46,27 @@ pub struct Settings {
     pub simulated: CarrierId,
     /// What people get for their one word.
     pub replies: Replies,
+    /// How people come in.
+    pub entrance: Entrance,
     /// Where webhooks may go.
     pub reach: Reach,
     /// How long an endpoint may take to answer.
     pub webhook_timeout: Duration,
     /// How long events are kept.
     pub webhook_retention: Duration,
+}
+
+/// How people come in.
+#[derive(Clone, Debug)]
+pub struct Entrance {
+    /// Whether anybody may open an account.
+    pub open: bool,
+    /// The currency of new accounts, ISO 4217.
+    pub currency: String,
+    /// The address of the dashboard, without a slash at its end: what links in mails begin with.
+    pub base_url: String,
+    /// Whether mail can be sent.
+    pub mail: bool,
 }
 
 /// The answers to STOP, START and HELP; what is left out is not answered.

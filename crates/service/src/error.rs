@@ -1,5 +1,6 @@
 //! What a caller of a rule can be told.
 
+use heliograph_domain::password::Weak;
 use heliograph_store as store;
 
 /// Why something was not done. Nothing was stored.
@@ -14,6 +15,9 @@ pub enum Error {
     /// There is no such thing, or it is another account's.
     #[error("there is no such thing")]
     NotFound,
+    /// A password that nobody should choose: why.
+    #[error(transparent)]
+    Weak(#[from] Weak),
     /// A webhook endpoint can't be registered or used: why.
     #[error("{0}")]
     BadTarget(String),
@@ -67,6 +71,7 @@ impl From<store::Error> for Error {
             store::Error::CommitLost(e) => Self::Unsure(e),
             store::Error::Conflict(_) => Self::RequestInFlight,
             store::Error::Backup(e) => Self::Conflict(e),
+            store::Error::WrongKey => Self::Conflict(e.to_string()),
             store::Error::Corrupt(e) | store::Error::Db(e) => Self::Internal(e),
         }
     }

@@ -1,5 +1,6 @@
 //! One-time links: how somebody comes in who has no password, or forgot it.
 
+use crate::audit::{self, Actor};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::sessions::{self, Origin};
@@ -13,6 +14,8 @@ use std::time::Duration;
 const SIGN_IN: Duration = Duration::from_secs(86_400);
 /// How long a link for a new password works: an hour.
 const RESET: Duration = Duration::from_secs(3_600);
+/// How long a person may look for the app that shows the second factor.
+const SECOND_FACTOR: Duration = Duration::from_secs(600);
 
 /// Makes a link for the person with this address.
 ///
@@ -26,6 +29,20 @@ pub async fn make(cx: &Context, email: &str, kind: Kind) -> Result<Token> {
     Ok(token)
 }
 
+/// Makes a link for an operator to hand to somebody who belongs to the account that `actor` names; who that is, and
+/// the link.
+///
+/// # Errors
+/// [`Error::NotFound`] when the person does not belong to it.
+pub async fn hand_out(cx: &Context, actor: &Actor, user: UserId) -> Result<(String, Token)> {
+    let mut tx = cx.db.write().await?;
+    let email = accounts::email_of(&mut tx, actor.account, user).await?.ok_or(Error::NotFound)?;
+    let token = add(cx, &mut tx, user, Kind::SignIn).await?;
+    audit::write(cx, &mut tx, actor, ("sign-in link made", &email)).await?;
+    tx.commit().await?;
+    Ok((email, token))
+}
+
 /// Makes a link in the transaction that decided so.
 ///
 /// # Errors
@@ -35,10 +52,30 @@ pub async fn add(cx: &Context, tx: &mut Conn, user: UserId, kind: Kind) -> Resul
     let life = match kind {
         Kind::SignIn => SIGN_IN,
         Kind::Reset => RESET,
+        Kind::SecondFactor => SECOND_FACTOR,
     };
     let link = OneTimeLink { user, kind, created_at: now, expires_at: now.after(life) };
     one_time_links::insert(tx, &link, &token.hash()).await?;
     Ok(token)
+}
+
+/// Where a link leads.
+pub fn path(kind: Kind, token: &Token) -> String {
+    let page = match kind {
+        Kind::SignIn => "sign-in",
+        Kind::Reset => "reset",
+        Kind::SecondFactor => "sign-in/code",
+    };
+    format!("/{page}/{}", token.reveal())
+}
+
+/// The link with this secret, as long as it works.
+///
+/// # Errors
+/// [`Error::NotFound`] when it was used before, is for something else, or its time is over.
+pub async fn look(cx: &Context, conn: &mut Conn, token: &Token, kind: Kind) -> Result<OneTimeLink> {
+    let found = one_time_links::by_hash(conn, &token.hash()).await?;
+    found.filter(|l| l.kind == kind && l.expires_at > cx.db.now()).ok_or(Error::NotFound)
 }
 
 /// Uses a link up and begins a session; gives its secret.

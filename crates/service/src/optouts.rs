@@ -1,5 +1,6 @@
 //! Opt-outs: who is not written to, and how people get on a list and off it.
 
+use crate::audit::{self, Actor};
 use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -145,17 +146,25 @@ pub async fn make(
     Ok(Answer::Now(list))
 }
 
-/// Removes a list with everyone on it.
+/// Removes a list with everyone on it; where a person does that in the dashboard, who.
 ///
 /// # Errors
 /// [`Error::NotFound`]; [`Error::Conflict`] for the default list, which an account always has.
-pub async fn remove_list(cx: &Context, caller: &Caller, which: Which) -> Result<()> {
+pub async fn remove_list(
+    cx: &Context,
+    caller: &Caller,
+    which: Which,
+    by: Option<&Actor>,
+) -> Result<()> {
     caller.needs(Scope::Manage)?;
     let mut tx = cx.db.write().await?;
     let list = find(&mut tx, caller, which).await?;
     if !optouts::remove_list(&mut tx, caller.account, list.id).await? {
         let why = "The default list can't be removed: an account always has one.";
         return Err(Error::Conflict(why.to_owned()));
+    }
+    if let Some(actor) = by {
+        audit::write(cx, &mut tx, actor, ("opt-out list removed", &list.name)).await?;
     }
     Ok(tx.commit().await?)
 }
@@ -263,16 +272,26 @@ pub async fn import(
     Ok(Answer::Now(added))
 }
 
-/// Takes a number off a list.
+/// Takes a number off a list; where a person does that in the dashboard, who.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such list, or the number is not on it.
-pub async fn remove(cx: &Context, caller: &Caller, which: Which, number: Recipient) -> Result<()> {
+pub async fn remove(
+    cx: &Context,
+    caller: &Caller,
+    which: Which,
+    number: Recipient,
+    by: Option<&Actor>,
+) -> Result<()> {
     caller.needs(Scope::Manage)?;
     let mut tx = cx.db.write().await?;
     let list = find(&mut tx, caller, which).await?;
     if !optouts::remove(&mut tx, list.id, number).await? {
         return Err(Error::NotFound);
+    }
+    if let Some(actor) = by {
+        let what = format!("+{number}, from {}", list.name);
+        audit::write(cx, &mut tx, actor, ("opt-out removed", &what)).await?;
     }
     Ok(tx.commit().await?)
 }

@@ -8,8 +8,9 @@ use heliograph_domain::account::{Mode, Role};
 use heliograph_domain::id::{AccountId, SessionId, UserId};
 use heliograph_domain::secret::Token;
 use heliograph_domain::time::Timestamp;
-use heliograph_store::sessions::{Session, Signed};
-use heliograph_store::{Conn, accounts, one_time_links, sessions};
+pub use heliograph_store::sessions::Session;
+use heliograph_store::sessions::Signed;
+use heliograph_store::{Conn, accounts, invitations, one_time_links, sessions};
 use std::time::Duration;
 
 /// A session ends when its owner has not been there for so long: a week.
@@ -46,6 +47,22 @@ impl Visitor {
         let session = &self.signed.session;
         let address = address.to_owned();
         Actor { account: session.account, user: Some(session.user), address }
+    }
+
+    /// Refuses who does not operate the installation: for them there is no such page.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub const fn operates(&self) -> Result<()> {
+        match self.signed.operator {
+            true => Ok(()),
+            false => Err(Error::NotFound),
+        }
+    }
+
+    /// Who does what an operator does to an account.
+    pub fn operator_of(&self, account: AccountId, address: &str) -> Actor {
+        Actor { account, ..self.actor(address) }
     }
 
     /// Refuses who may not change keys, webhooks and people.
@@ -98,6 +115,33 @@ pub async fn begin(
     let actor = Actor { account: *account, user: Some(user), address: origin.address.clone() };
     audit::write(cx, tx, &actor, ("signed in", how)).await?;
     Ok(token)
+}
+
+/// Goes on with a fresh secret, and ends all other sessions of the person: after what a thief must not survive.
+///
+/// # Errors
+/// As any write.
+pub async fn rotate(cx: &Context, tx: &mut Conn, session: &Session) -> Result<Token> {
+    let (token, (id, _)) = (cx.token()?, cx.next_id());
+    let fresh = Session { id: SessionId(id), ..session.clone() };
+    sessions::insert(tx, &fresh, &token.hash()).await?;
+    sessions::end_others(tx, session.user, Some(fresh.id)).await?;
+    Ok(token)
+}
+
+/// Ends all of a person's sessions but the one that they use now; how many.
+///
+/// # Errors
+/// What keeps the database away.
+pub async fn end_others(cx: &Context, who: &Visitor, actor: &Actor) -> Result<u64> {
+    let session = &who.signed.session;
+    let mut tx = cx.db.write().await?;
+    let ended = sessions::end_others(&mut tx, session.user, Some(session.id)).await?;
+    if ended > 0 {
+        audit::write(cx, &mut tx, actor, ("other sessions ended", &ended.to_string())).await?;
+    }
+    tx.commit().await?;
+    Ok(ended)
 }
 
 /// Who this is.
@@ -167,7 +211,7 @@ pub async fn end(cx: &Context, actor: &Actor, id: SessionId) -> Result<()> {
     Ok(tx.commit().await?)
 }
 
-/// Takes away what has ended by time: sessions, and links that were never used.
+/// Takes away what has ended by time: sessions, links that were never used, and invitations.
 ///
 /// # Errors
 /// What keeps the database away.
@@ -179,5 +223,6 @@ pub async fn sweep(cx: &Context) -> Result<()> {
     let mut tx = cx.db.write().await?;
     sessions::expire(&mut tx, before(IDLE), before(LIFE)).await?;
     one_time_links::expire(&mut tx, now).await?;
+    invitations::expire(&mut tx, now).await?;
     Ok(tx.commit().await?)
 }

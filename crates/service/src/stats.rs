@@ -85,21 +85,30 @@ pub struct Figures {
     pub spent: Amount,
 }
 
-impl Figures {
+#[derive(Clone, Default)]
+struct Sum {
+    figures: Figures,
+    times: Times,
+}
+
+impl Sum {
     fn add(&mut self, measure: Measure, n: i64) {
+        let sum = &mut self.figures;
         match measure {
-            Measure::Accepted => self.accepted += n,
-            Measure::Sent => self.sent += n,
-            Measure::Delivered => self.delivered += n,
-            Measure::Failed(_) => self.failed += n,
-            Measure::Cancelled => self.cancelled += n,
-            Measure::Inbound => self.inbound += n,
-            Measure::OptedOut => self.opted_out += n,
-            Measure::Spent => self.spent = self.spent + Amount(n),
-            Measure::Took(_) => {}
+            Measure::Accepted => sum.accepted += n,
+            Measure::Sent => sum.sent += n,
+            Measure::Delivered => sum.delivered += n,
+            Measure::Failed(_) => sum.failed += n,
+            Measure::Cancelled => sum.cancelled += n,
+            Measure::Inbound => sum.inbound += n,
+            Measure::OptedOut => sum.opted_out += n,
+            Measure::Spent => sum.spent = sum.spent + Amount(n),
+            Measure::Took(bucket) => self.times.add(bucket, n),
         }
     }
+}
 
+impl Figures {
     /// Of the messages that ended one way or the other, the share that arrived; `None` when none ended.
     pub fn delivery_rate(&self) -> Option<f64> {
         let ended = self.delivered + self.failed;
@@ -107,11 +116,22 @@ impl Figures {
     }
 }
 
+/// An hour, or a day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// When it begins.
+    pub begin: Timestamp,
+    /// What was counted in it.
+    pub figures: Figures,
+    /// The time within which half of the messages arrived that arrived in it.
+    pub median: Option<Duration>,
+}
+
 /// An account at a glance, in one mode.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Overview {
-    /// Each hour or day with its beginning, none left out, the oldest first; the last one is not over yet.
-    pub slots: Vec<(Timestamp, Figures)>,
+    /// Each hour or day, none left out, the oldest first; the last one is not over yet.
+    pub slots: Vec<Slot>,
     /// All of them together.
     pub total: Figures,
     /// Why messages failed, the most frequent reason first.
@@ -135,29 +155,28 @@ pub async fn overview(cx: &Context, caller: &Caller, range: Range) -> Result<Ove
 
 fn add_up(range: Range, first: i32, counted: Vec<(i32, Measure, i64)>) -> Overview {
     let (width, count) = range.shape();
-    let slot = |n| (begin(first + n * width), Figures::default());
+    let slot = |n| (begin(first + n * width), Sum::default());
     let mut slots: Vec<_> = (0..count).map(slot).collect();
-    let mut total = Figures::default();
+    let mut total = Sum::default();
     let mut failures: Vec<(FailureCode, i64)> = Vec::new();
-    let mut times = Times::default();
     for (hour, measure, n) in counted {
         // Another node's clock may be a little ahead: what it counted already is shown in the last slot.
         let at = usize::try_from((hour - first) / width).unwrap_or(0).min(slots.len() - 1);
-        if let Some((_, figures)) = slots.get_mut(at) {
-            figures.add(measure, n);
+        if let Some((_, sum)) = slots.get_mut(at) {
+            sum.add(measure, n);
         }
         total.add(measure, n);
-        match measure {
-            Measure::Took(bucket) => times.add(bucket, n),
-            Measure::Failed(code) => match failures.iter_mut().find(|(c, _)| *c == code) {
+        if let Measure::Failed(code) = measure {
+            match failures.iter_mut().find(|(c, _)| *c == code) {
                 Some((_, sum)) => *sum += n,
                 None => failures.push((code, n)),
-            },
-            _ => {}
+            }
         }
     }
     failures.sort_by_key(|(code, n)| (-n, code.code()));
-    Overview { slots, total, failures, median: times.median() }
+    let slot = |(begin, Sum { figures, times })| Slot { begin, figures, median: times.median() };
+    let slots = slots.into_iter().map(slot).collect();
+    Overview { slots, total: total.figures, failures, median: total.times.median() }
 }
 
 #[cfg(test)]
@@ -174,7 +193,7 @@ mod tests {
         for range in Range::ALL {
             assert_eq!(Range::from_name(range.name()), Some(range));
             let all = add_up(range, range.first(now), Vec::new());
-            let (last, _) = all.slots.last().copied().unwrap();
+            let last = all.slots.last().unwrap().begin;
             let end =
                 last.after(Duration::from_secs(3_600) * u32::try_from(range.shape().0).unwrap());
             assert!(last <= now && now < end, "{range:?}");

@@ -118,6 +118,16 @@ pub async fn user(conn: &mut Conn, email: &str) -> Result<Option<UserId>> {
     conn.query_one(sql, &[email.into()], |r| Ok(UserId(r.uuid(0)?))).await
 }
 
+/// The address of a person, if they belong to the account.
+///
+/// # Errors
+/// As any read.
+pub async fn email_of(conn: &mut Conn, id: AccountId, user: UserId) -> Result<Option<String>> {
+    let sql = "SELECT u.email FROM memberships m JOIN users u ON u.id = m.member
+        WHERE m.account = $1 AND m.member = $2";
+    conn.query_one(sql, &[id.0.into(), user.0.into()], |r| r.text(0)).await
+}
+
 /// In what an account is kept, ISO 4217.
 ///
 /// # Errors
@@ -134,6 +144,39 @@ pub async fn currency(conn: &mut Conn, id: AccountId) -> Result<Option<String>> 
 pub async fn balance(conn: &mut Conn, id: AccountId) -> Result<Option<(Amount, Amount)>> {
     let sql = "SELECT available, reserved FROM accounts WHERE id = $1";
     conn.query_one(sql, &[id.0.into()], |r| Ok((Amount(r.int(0)?), Amount(r.int(1)?)))).await
+}
+
+/// Somebody who belongs to an account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// To which.
+    pub account: AccountId,
+    /// Who.
+    pub user: UserId,
+    /// The person's address.
+    pub email: String,
+    /// What the person may do there.
+    pub role: Role,
+}
+
+/// The people who belong to the accounts from `first` to `last`, account by account.
+///
+/// # Errors
+/// As any read.
+pub async fn people(
+    conn: &mut Conn,
+    (first, last): (AccountId, AccountId),
+    limit: i64,
+) -> Result<Vec<Member>> {
+    let sql =
+        "SELECT m.account, u.id, u.email, m.role FROM memberships m JOIN users u ON u.id = m.member
+        WHERE m.account >= $1 AND m.account <= $2 ORDER BY m.account, m.role, u.email LIMIT $3";
+    let read = |r: &Row<'_>| {
+        let role = Role::from_code(r.small(3)?).ok_or_else(|| Error::corrupt("unknown role"))?;
+        let (account, user) = (AccountId(r.int(0)?), UserId(r.uuid(1)?));
+        Ok(Member { account, user, email: r.text(2)?, role })
+    };
+    conn.query(sql, &[first.0.into(), last.0.into(), limit.into()], read).await
 }
 
 /// What there is of an account's beginnings, in either mode.

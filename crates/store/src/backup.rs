@@ -147,12 +147,15 @@ impl<'p> Count<'p> {
 
 /// The same error, as one of this file.
 fn of(path: &Path, e: Error) -> Error {
-    let (Error::Unavailable(what)
-    | Error::Conflict(what)
-    | Error::CommitLost(what)
-    | Error::Corrupt(what)
-    | Error::Db(what)
-    | Error::Backup(what)) = e;
+    let what = match e {
+        Error::Unavailable(what)
+        | Error::Conflict(what)
+        | Error::CommitLost(what)
+        | Error::Corrupt(what)
+        | Error::Db(what)
+        | Error::Backup(what) => what,
+        Error::WrongKey => e.to_string(),
+    };
     Error::Backup(format!("{}: {what}", path.display()))
 }
 

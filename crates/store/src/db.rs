@@ -7,8 +7,10 @@ use crate::bulk::{Ask, Bulk, Rows};
 use crate::db_postgres::{PgConn, Postgres};
 use crate::db_sqlite::{Sqlite, SqliteConn};
 use crate::error::{Error, Result};
+use crate::installation;
 use crate::migrations;
 use crate::row::Row;
+use crate::sealing::{Sealer, SealingKey};
 use crate::value::Value;
 use heliograph_domain::time::{Clock, Timestamp};
 use std::ops::{Deref, DerefMut};
@@ -23,6 +25,8 @@ pub struct Options {
     pub url: String,
     /// Connections to PostgreSQL, at most, and two more for each [`Db::apart`]; SQLite has one for writing and a few for reading.
     pub connections: usize,
+    /// Seals secrets; the same for every node on one database.
+    pub key: SealingKey,
     /// This node's clock. The database's own is read as an offset from it.
     pub clock: Arc<dyn Clock>,
 }
@@ -55,27 +59,33 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when it can't be reached, [`Error::Db`] when the URL names no engine
-    /// or a migration fails.
+    /// or a migration fails, [`Error::WrongKey`] when its secrets are sealed with another key.
     pub async fn open(options: Options) -> Result<Self> {
+        let sealer = Arc::new(Sealer::new(&options.key)?);
         let engine = if let Some(path) = options.url.strip_prefix("sqlite:") {
-            Engine::Sqlite(Arc::new(Sqlite::open(PathBuf::from(path))?))
+            Engine::Sqlite(Arc::new(Sqlite::open(PathBuf::from(path), sealer)?))
         } else {
-            Engine::Postgres(Postgres::open(&options.url, options.connections).await?)
+            Engine::Postgres(Postgres::open(&options.url, options.connections, sealer).await?)
         };
         let db = Self { engine, clock: options.clock, offset: Arc::default() };
         db.measure_offset().await?;
+        if !installation::is_ours(&mut db.read().await?).await? {
+            let mut tx = db.write().await?;
+            installation::prove_key(&mut tx).await?;
+            tx.commit().await?;
+        }
         Ok(db)
     }
 
-    /// Looks at the schema of the database that `options.url` names, and changes nothing.
+    /// Looks at the schema of the database that `url` names, and changes nothing.
     ///
     /// # Errors
     /// As [`Db::open`].
-    pub async fn schema(options: &Options) -> Result<Schema> {
-        let found = if let Some(path) = options.url.strip_prefix("sqlite:") {
+    pub async fn schema(url: &str) -> Result<Schema> {
+        let found = if let Some(path) = url.strip_prefix("sqlite:") {
             crate::db_copy::sqlite_version(Path::new(path))?
         } else {
-            Postgres::version(&options.url).await?
+            Postgres::version(url).await?
         };
         Ok(Schema { found, known: migrations::known() })
     }
@@ -207,6 +217,14 @@ impl DerefMut for Tx {
 }
 
 impl Conn {
+    /// Seals and opens the secrets of this database.
+    pub(crate) fn sealer(&self) -> Result<Arc<Sealer>> {
+        match self {
+            Self::Sqlite(c) => c.sealer(),
+            Self::Postgres(c) => Ok(c.sealer()),
+        }
+    }
+
     /// Runs a statement; how many rows it changed.
     pub(crate) async fn execute(&mut self, sql: &'static str, params: &[Value<'_>]) -> Result<u64> {
         match self {

@@ -4,6 +4,7 @@ use crate::bulk::{Ask, Rows};
 use crate::error::{Error, Result};
 use crate::migrations;
 use crate::row::Row;
+use crate::sealing::Sealer;
 use crate::value::Value;
 use bytes::BytesMut;
 use deadpool_postgres::{
@@ -39,10 +40,11 @@ type Sent<T> = std::result::Result<T, tokio_postgres::Error>;
 pub(crate) struct Postgres {
     config: Arc<tokio_postgres::Config>,
     pool: Pool,
+    sealer: Arc<Sealer>,
 }
 
 impl Postgres {
-    pub(crate) async fn open(url: &str, connections: usize) -> Result<Self> {
+    pub(crate) async fn open(url: &str, connections: usize, sealer: Arc<Sealer>) -> Result<Self> {
         let config = Arc::new(config(url)?);
         let pool = pool(&config, connections)?;
         let first = pool.get().await.map_err(lost)?;
@@ -56,7 +58,7 @@ impl Postgres {
             )));
         }
         migrations::postgres(&mut Object::take(first)).await?;
-        Ok(Self { config, pool })
+        Ok(Self { config, pool, sealer })
     }
 
     /// The version of the schema, on which nothing is changed.
@@ -67,12 +69,14 @@ impl Postgres {
 
     /// The same database through a pool of its own.
     pub(crate) fn apart(&self, connections: usize) -> Result<Self> {
-        Ok(Self { config: self.config.clone(), pool: pool(&self.config, connections)? })
+        let (config, sealer) = (self.config.clone(), self.sealer.clone());
+        Ok(Self { pool: pool(&config, connections)?, config, sealer })
     }
 
     pub(crate) async fn connect(&self) -> Result<PgConn> {
         let client = self.pool.get().await.map_err(lost)?;
-        Ok(PgConn { client: Some(client), ahead: Vec::new(), open: false })
+        let sealer = self.sealer.clone();
+        Ok(PgConn { client: Some(client), ahead: Vec::new(), open: false, sealer })
     }
 
     pub(crate) async fn begin(&self) -> Result<PgConn> {
@@ -124,6 +128,7 @@ pub struct PgConn {
     ahead: Vec<Ahead>,
     /// Whether a transaction still waits for its end.
     open: bool,
+    sealer: Arc<Sealer>,
 }
 
 /// What is said without waiting for an answer.
@@ -194,6 +199,10 @@ impl PgConn {
             Error::Unavailable(e) => Error::CommitLost(e),
             other => other,
         })
+    }
+
+    pub(crate) fn sealer(&self) -> Arc<Sealer> {
+        self.sealer.clone()
     }
 
     fn take_ahead(&mut self) -> Vec<Ahead> {

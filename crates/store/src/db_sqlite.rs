@@ -4,6 +4,7 @@ use crate::bulk::Rows;
 use crate::error::{Error, Result};
 use crate::migrations;
 use crate::row::Row;
+use crate::sealing::Sealer;
 use crate::value::Value;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OpenFlags, ToSql};
@@ -35,6 +36,7 @@ pub(crate) struct Sqlite {
     writer: Arc<tokio::sync::Mutex<Connection>>,
     readers: Arc<Readers>,
     dirty: Arc<AtomicBool>,
+    sealer: Arc<Sealer>,
     /// Dropping the sender ends the checkpointing thread.
     checkpoints: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
@@ -42,11 +44,12 @@ pub(crate) struct Sqlite {
 /// Connections that only read.
 pub struct Readers {
     idle: Mutex<Vec<Connection>>,
+    sealer: Arc<Sealer>,
     permits: Arc<Semaphore>,
 }
 
 impl Sqlite {
-    pub(crate) fn open(path: PathBuf) -> Result<Self> {
+    pub(crate) fn open(path: PathBuf, sealer: Arc<Sealer>) -> Result<Self> {
         // 3.51.3 repaired a race that could corrupt the database when the log restarted.
         if rusqlite::version_number() < 3_051_003 {
             return Err(Error::Db(format!(
@@ -87,9 +90,11 @@ impl Sqlite {
             writer: Arc::new(tokio::sync::Mutex::new(writer)),
             readers: Arc::new(Readers {
                 idle: Mutex::new(idle),
+                sealer: sealer.clone(),
                 permits: Arc::new(Semaphore::new(READERS)),
             }),
             dirty,
+            sealer,
             checkpoints: Some((stop, thread)),
         })
     }
@@ -101,7 +106,8 @@ impl Sqlite {
             conn.execute_batch("ROLLBACK").map_err(failed)?;
         }
         run(&conn, "BEGIN IMMEDIATE")?;
-        Ok(SqliteConn::Write { conn, dirty: self.dirty.clone(), open: true })
+        let (dirty, sealer) = (self.dirty.clone(), self.sealer.clone());
+        Ok(SqliteConn::Write { conn, dirty, sealer, open: true })
     }
 
     pub(crate) async fn reader(&self) -> Result<SqliteConn> {
@@ -217,6 +223,8 @@ pub enum SqliteConn {
         conn: OwnedMutexGuard<Connection>,
         /// Tells the checkpointing thread that there is something to do.
         dirty: Arc<AtomicBool>,
+        /// For the secrets in it.
+        sealer: Arc<Sealer>,
         /// Whether the transaction still waits for its end.
         open: bool,
     },
@@ -259,6 +267,15 @@ impl SqliteConn {
             Self::Read { conn, .. } => {
                 conn.as_ref().ok_or_else(|| Error::Unavailable("no reader".to_owned()))
             }
+        }
+    }
+
+    /// A backup's secrets stay sealed: they are copied as they are.
+    pub(crate) fn sealer(&self) -> Result<Arc<Sealer>> {
+        match self {
+            Self::Write { sealer, .. } => Ok(sealer.clone()),
+            Self::Read { home, .. } => Ok(home.sealer.clone()),
+            Self::Alone(_) => Err(Error::Backup("the secrets of a backup are sealed".to_owned())),
         }
     }
 
@@ -401,12 +418,17 @@ pub(crate) fn failed(e: rusqlite::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sealing::{KEY_BYTES, SealingKey};
+
+    fn open(path: PathBuf) -> Result<Sqlite> {
+        Sqlite::open(path, Arc::new(Sealer::new(&SealingKey::from_random([7; KEY_BYTES]))?))
+    }
 
     /// The settings are each connection's own, and can't be seen from outside.
     #[tokio::test]
     async fn every_connection_keeps_what_is_promised() {
         let dir = tempfile::tempdir().unwrap();
-        let db = Sqlite::open(dir.path().join("test.db")).unwrap();
+        let db = open(dir.path().join("test.db")).unwrap();
         let mut all = vec![db.begin().await.unwrap()];
         for _ in 0..READERS {
             all.push(db.reader().await.unwrap());
@@ -427,7 +449,7 @@ mod tests {
     async fn the_log_starts_anew_when_no_reader_keeps_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("test.db");
-        let db = Sqlite::open(path.clone()).unwrap();
+        let db = open(path.clone()).unwrap();
         let log = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
         let mut reader = db.snapshot().await.unwrap();
         reader.query("SELECT count(*) FROM carriers", &[], &mut |r| r.int(0)).unwrap();

@@ -4,6 +4,7 @@ use crate::bulk::Bulk;
 use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::row::Row;
+use crate::sealing::{Place, Sealer};
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::{AccountId, EndpointId};
 use heliograph_domain::time::Timestamp;
@@ -33,13 +34,23 @@ pub async fn insert(tx: &mut Conn, endpoint: &Endpoint) -> Result<EndpointId> {
         endpoint.mode.code().into(),
         endpoint.url.as_str().into(),
         endpoint.kinds.bits().into(),
-        endpoint.secret.reveal().into(),
+        "".into(),
         i16::from(endpoint.local).into(),
         endpoint.created_at.into(),
         endpoint.expires_at.into(),
     ];
     let made = tx.query_one(sql, &params, |r| Ok(EndpointId(r.small(0)?))).await?;
-    made.ok_or_else(|| Error::corrupt("an endpoint just made is gone"))
+    let id = made.ok_or_else(|| Error::corrupt("an endpoint just made is gone"))?;
+    // What is sealed is bound to its row, whose number is known only now.
+    let secret = tx.sealer()?.seal(place(&id.0), endpoint.secret.reveal())?;
+    let sql = "UPDATE endpoints SET secret = $2 WHERE id = $1";
+    tx.execute(sql, &[id.0.into(), secret.as_str().into()]).await?;
+    Ok(id)
+}
+
+/// Both secrets of an endpoint have one place, so that a rotation moves them as they are.
+fn place(id: &i32) -> Place<'_> {
+    Place("endpoints", id)
 }
 
 /// The endpoints of an account, the oldest first.
@@ -48,7 +59,8 @@ pub async fn insert(tx: &mut Conn, endpoint: &Endpoint) -> Result<EndpointId> {
 /// As any read.
 pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<Endpoint>> {
     let sql = select!("WHERE account = $1 ORDER BY id");
-    conn.query(sql, &[account.0.into()], endpoint).await
+    let sealer = conn.sealer()?;
+    conn.query(sql, &[account.0.into()], |r| endpoint(r, &sealer)).await
 }
 
 /// An endpoint by its number, for the operator and for whoever delivers.
@@ -56,7 +68,8 @@ pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<Endpoint>> {
 /// # Errors
 /// As any read.
 pub async fn by_number(conn: &mut Conn, id: EndpointId) -> Result<Option<Endpoint>> {
-    conn.query_one(select!("WHERE id = $1"), &[id.0.into()], endpoint).await
+    let sealer = conn.sealer()?;
+    conn.query_one(select!("WHERE id = $1"), &[id.0.into()], |r| endpoint(r, &sealer)).await
 }
 
 /// What a transaction that causes events has to know of an endpoint.
@@ -120,7 +133,8 @@ pub async fn rotate(
     until: Timestamp,
 ) -> Result<bool> {
     let sql = "UPDATE endpoints SET old_secret = secret, old_secret_until = $3, secret = $2 WHERE id = $1";
-    let params = [id.0.into(), secret.reveal().into(), until.into()];
+    let secret = tx.sealer()?.seal(place(&id.0), secret.reveal())?;
+    let params = [id.0.into(), secret.as_str().into(), until.into()];
     Ok(tx.execute(sql, &params).await? > 0)
 }
 
@@ -216,8 +230,12 @@ fn mode(r: &Row<'_>, at: usize) -> Result<Mode> {
     Mode::from_code(r.small(at)?).ok_or_else(|| Error::corrupt("unknown mode"))
 }
 
-fn endpoint(r: &Row<'_>) -> Result<Endpoint> {
-    let secret = |text: String| Secret::parse(&text).ok_or_else(|| Error::corrupt("bad secret"));
+fn endpoint(r: &Row<'_>, sealer: &Sealer) -> Result<Endpoint> {
+    let id = r.small(0)?;
+    let secret = |sealed: String| {
+        let text = sealer.open(place(&id), &sealed)?;
+        Secret::parse(&text).ok_or_else(|| Error::corrupt("bad secret"))
+    };
     let old_secret = match (r.opt_text(6)?, r.opt_time(7)?) {
         (Some(text), Some(until)) => Some((secret(text)?, until)),
         _ => None,
@@ -230,7 +248,7 @@ fn endpoint(r: &Row<'_>) -> Result<Endpoint> {
         _ => None,
     };
     Ok(Endpoint {
-        id: EndpointId(r.small(0)?),
+        id: EndpointId(id),
         account: AccountId(r.int(1)?),
         mode: mode(r, 2)?,
         url: r.text(3)?,

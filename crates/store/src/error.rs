@@ -20,6 +20,13 @@ pub enum Error {
     /// A statement failed for a reason of its own.
     #[error("the database refused a statement: {0}")]
     Db(String),
+    /// The secrets in the database are sealed with another key.
+    #[error(
+        "the sealing key is not the one with which this database's secrets are sealed: name the file that holds that \
+         key in database.sealing_key, or put it in the place of sealing.key in server.data_dir; every node on one \
+         database needs the same key"
+    )]
+    WrongKey,
     /// A backup can't be written or used: which, and why.
     #[error("{0}")]
     Backup(String),
@@ -42,6 +49,7 @@ impl Error {
             Self::CommitLost(e) => Self::CommitLost(e.clone()),
             Self::Corrupt(e) => Self::Corrupt(e.clone()),
             Self::Db(e) => Self::Db(e.clone()),
+            Self::WrongKey => Self::WrongKey,
             Self::Backup(e) => Self::Backup(e.clone()),
         }
     }

@@ -31,18 +31,24 @@ pub struct Entry<'a> {
     pub at: Timestamp,
 }
 
-/// Writes a row and changes the balance with it; false when there is no such account, or its balance
-/// would fall below zero.
+/// What came of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Added {
+    /// It is written, and the balance has changed.
+    Now,
+    /// It was there before.
+    Before,
+    /// The balance would fall below zero: nothing of the transaction may stay.
+    Not,
+}
+
+/// Writes a row, once, and changes the balance with it.
 ///
 /// # Errors
-/// As any write.
-pub async fn add(tx: &mut Conn, entry: &Entry<'_>) -> Result<bool> {
-    let sql =
-        "UPDATE accounts SET available = available + $2 WHERE id = $1 AND available + $2 >= 0";
-    if tx.execute(sql, &[entry.account.0.into(), entry.amount.0.into()]).await? == 0 {
-        return Ok(false);
-    }
-    let sql = "INSERT INTO ledger (account, id, kind, amount, note, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
+/// As any write; [`crate::Error::Db`] when there is no such account.
+pub async fn add(tx: &mut Conn, entry: &Entry<'_>) -> Result<Added> {
+    let sql = "INSERT INTO ledger (account, id, kind, amount, note, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (account, id) DO NOTHING";
     let params = [
         entry.account.0.into(),
         entry.id.into(),
@@ -51,6 +57,12 @@ pub async fn add(tx: &mut Conn, entry: &Entry<'_>) -> Result<bool> {
         entry.note.into(),
         entry.at.into(),
     ];
-    tx.execute(sql, &params).await?;
-    Ok(true)
+    let fresh = tx.execute(sql, &params).await?;
+    let sql =
+        "UPDATE accounts SET available = available + $2 WHERE id = $1 AND available + $2 >= 0";
+    if fresh == 0 {
+        return Ok(Added::Before);
+    }
+    let changed = tx.execute(sql, &[entry.account.0.into(), entry.amount.0.into()]).await?;
+    Ok(if changed == 0 { Added::Not } else { Added::Now })
 }

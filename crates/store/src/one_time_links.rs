@@ -15,6 +15,8 @@ pub enum Kind {
     SignIn,
     /// Sets a new password.
     Reset,
+    /// Goes on with the second factor, after the password was right.
+    SecondFactor,
 }
 
 impl Kind {
@@ -22,6 +24,7 @@ impl Kind {
         match self {
             Self::SignIn => 0,
             Self::Reset => 1,
+            Self::SecondFactor => 2,
         }
     }
 
@@ -29,6 +32,7 @@ impl Kind {
         match code {
             0 => Some(Self::SignIn),
             1 => Some(Self::Reset),
+            2 => Some(Self::SecondFactor),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! What every handler may use.
 
+use crate::entrance::Entrance;
 use crate::gate::Gate;
 use crate::rate_limit::RateLimit;
 use axum::http::HeaderName;
@@ -20,6 +21,8 @@ pub struct App {
     pub keyring: Keyring,
     /// How many requests a key may make.
     pub rate_limit: RateLimit,
+    /// What people pass who are not signed in yet.
+    pub entrance: Entrance,
     /// Lets requests in, until the node drains.
     pub gate: Gate,
     /// Whether `X-Forwarded-Proto` is a proxy's word.

@@ -32,6 +32,11 @@ impl Problem {
         Self { faults, ..Self::new(Code::InvalidRequest, detail) }
     }
 
+    /// What is wrong, in words.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     pub(crate) fn unauthenticated() -> Self {
         let detail = "Send a valid key as 'Authorization: Bearer hg_…'.";
         Self::new(Code::Unauthenticated, detail)
@@ -205,6 +210,7 @@ impl From<Error> for Problem {
             Error::Scope(_) => Self::new(Code::ScopeMissing, format!("{e}.")),
             Error::NotFound => Self::not_found(),
             Error::BadTarget(why) => Self::invalid(why, Vec::new()),
+            Error::Weak(why) => Self::invalid(why.to_string(), Vec::new()),
             Error::Conflict(why) => Self::new(Code::Conflict, why),
             Error::RecipientOptedOut => problem(
                 Code::RecipientOptedOut,

@@ -22,6 +22,11 @@ pub(crate) struct RowError {
 }
 
 impl RowError {
+    /// The same as one line for a person.
+    pub(crate) fn line(&self) -> String {
+        format!("Line {}: “{}”: {}", self.row, self.number, self.detail)
+    }
+
     /// One for the document.
     pub(crate) fn sample() -> Self {
         let detail =
@@ -90,6 +95,23 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
         }
     }
     Ok(found)
+}
+
+/// The same for what a person pastes or picks: the first line need not name the columns, which then are the number and
+/// a note.
+pub(crate) fn loose(bytes: &[u8]) -> Result<Numbers, Problem> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let first = bytes.split(|b| b"\r\n".contains(b)).next().unwrap_or_default();
+    let first = String::from_utf8_lossy(first);
+    let names = first.split(',').map(|name| name.trim().trim_matches('"'));
+    if names.into_iter().any(|name| name.eq_ignore_ascii_case("number")) {
+        return numbers(bytes);
+    }
+    let mut read = numbers(&[b"number,note\n", bytes].concat())?;
+    for error in &mut read.errors {
+        error.row = error.row.saturating_sub(1);
+    }
+    Ok(read)
 }
 
 /// Rows that an open quote has swallowed can't be told from a note, and whoever is in them must not be lost.
@@ -179,6 +201,18 @@ mod tests {
         for file in ["", "447700900123\n447700900124", "phone\n1", "number,Number\n1,2"] {
             assert!(numbers(file.as_bytes()).is_err(), "{file}");
         }
+    }
+
+    #[test]
+    fn a_person_need_not_name_the_columns() {
+        let good = [(Recipient(447_700_900_123), None), (Recipient(447_700_900_124), None)];
+        for file in ["+447700900123\r\n+44 7700 900124", "Number\n447700900123\n447700900124\n"] {
+            assert_eq!(loose(file.as_bytes()).unwrap().numbers, good, "{file}");
+        }
+        let read = loose(b"\xef\xbb\xbf+447700900123,\"by phone\"\n12\n").unwrap();
+        assert_eq!(read.numbers[0].1.as_deref(), Some("by phone"));
+        assert!(read.errors[0].line().starts_with("Line 2: “12”: "), "{}", read.errors[0].line());
+        assert_eq!(loose(b"").unwrap().numbers, []);
     }
 
     #[test]

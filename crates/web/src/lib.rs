@@ -9,6 +9,7 @@ mod connection;
 mod crowd;
 mod dashboard;
 mod docs;
+mod entrance;
 mod error;
 mod gate;
 mod health;
@@ -29,6 +30,7 @@ mod view;
 
 pub use app::App;
 pub use certificate::{Renewal, Tls, Unusable, read as read_certificate};
+pub use entrance::Entrance;
 pub use gate::{Gate, GateKeeper};
 pub use listen::{listen, serve};
 pub use rate_limit::RateLimit;

@@ -30,21 +30,19 @@ pub(crate) enum Accounts {
         /// The person's address
         #[arg(long, value_name = "EMAIL", value_parser = email)]
         email: String,
+        /// A link with which they choose a new password instead, within an hour; their second factor is asked for still
+        #[arg(long)]
+        reset: bool,
     },
     /// List all accounts with their balances
     #[command(after_help = "Example:\n  heliograph account list --json")]
     List,
 }
 
-/// Reads an address: something, an @, something; no spaces. Mail alone can tell more.
+/// Reads an address.
 fn email(text: &str) -> Result<String, String> {
-    let text = text.trim().to_lowercase();
-    let parts = text.split_once('@').filter(|(name, host)| !name.is_empty() && !host.is_empty());
-    let clean = !text.chars().any(|c| c.is_whitespace() || c.is_control()) && text.len() <= 254;
-    match parts {
-        Some((_, host)) if clean && !host.contains('@') => Ok(text),
-        _ => Err("this is no email address: write it like ann@example.com".to_owned()),
-    }
+    let wrong = "this is no email address: write it like ann@example.com";
+    heliograph_domain::email::parse(text).ok_or_else(|| wrong.to_owned())
 }
 
 pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode> {
@@ -55,7 +53,7 @@ pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode>
             else {
                 bail!("{email} has an account already");
             };
-            let link = link(desk, &email).await?;
+            let link = link(desk, &email, Kind::SignIn).await?;
             let told =
                 json!({ "id": id.0, "email": email, "currency": currency, "signInUrl": link });
             let words = format!(
@@ -63,9 +61,13 @@ pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode>
             );
             output::either(desk.json, &told, &words);
         }
-        Accounts::Link { email } => {
-            let link = link(desk, &email).await?;
-            output::either(desk.json, &json!({ "email": email, "signInUrl": link }), &link);
+        Accounts::Link { email, reset } => {
+            let (kind, name) = match reset {
+                true => (Kind::Reset, "resetUrl"),
+                false => (Kind::SignIn, "signInUrl"),
+            };
+            let link = link(desk, &email, kind).await?;
+            output::either(desk.json, &json!({ "email": email, name: link }), &link);
         }
         Accounts::List => {
             let all = accounts::list(&desk.context).await?;
@@ -75,10 +77,12 @@ pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// A link that signs this person in.
-async fn link(desk: &Desk, email: &str) -> anyhow::Result<String> {
-    match one_time_links::make(&desk.context, email, Kind::SignIn).await {
-        Ok(token) => Ok(format!("{}/sign-in/{}", desk.config.base_url()?, token.reveal())),
+/// A link that lets this person in.
+async fn link(desk: &Desk, email: &str, kind: Kind) -> anyhow::Result<String> {
+    match one_time_links::make(&desk.context, email, kind).await {
+        Ok(token) => {
+            Ok(format!("{}{}", desk.config.base_url()?, one_time_links::path(kind, &token)))
+        }
         Err(Error::NotFound) => {
             bail!("nobody has the address {email}: see 'heliograph account list'")
         }

@@ -1,14 +1,12 @@
 //! `heliograph migrate`.
 
 use crate::config::Config;
-use crate::system::SystemClock;
 use crate::{folder, output, serve};
 use anyhow::Context;
 use clap::Args;
-use heliograph_store::{Db, Options};
+use heliograph_store::Db;
 use serde_json::json;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 /// Whether to change anything.
 #[derive(Args, Debug)]
@@ -28,12 +26,7 @@ pub(crate) async fn run(
     as_json: bool,
     what: &Migrate,
 ) -> anyhow::Result<ExitCode> {
-    let options = Options {
-        url: config.database_url()?,
-        connections: config.database.connections,
-        clock: Arc::new(SystemClock),
-    };
-    let schema = Db::schema(&options).await.context("database.url")?;
+    let schema = Db::schema(&config.database_url()?).await.context("database.url")?;
     let (from, to) = (schema.found, schema.known);
     let current = from == Some(to);
     let told = json!({ "from": from, "to": to, "upToDate": current || !what.check });

@@ -3,10 +3,12 @@
 use crate::config::secret::Secret;
 use anyhow::{Context, bail};
 use heliograph_domain::money::Amount;
+use heliograph_store::SealingKey;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use url::Url;
 
 /// The whole configuration. `config.default.toml` says what each key is for.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -22,6 +24,7 @@ pub(crate) struct Config {
     pub(crate) optouts: Optouts,
     pub(crate) rates: RatesConfig,
     pub(crate) webhooks: Webhooks,
+    pub(crate) mail: Mail,
     pub(crate) telemetry: Telemetry,
 }
 
@@ -29,6 +32,8 @@ pub(crate) struct Config {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Server {
     pub(crate) listen: SocketAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) public_url: Option<Url>,
     pub(crate) tls_cert: Option<PathBuf>,
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) behind_proxy: bool,
@@ -38,8 +43,15 @@ pub(crate) struct Server {
 impl Default for Server {
     fn default() -> Self {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
-        let (tls_cert, tls_key) = (None, None);
-        Self { listen, tls_cert, tls_key, behind_proxy: false, data_dir: "data".to_owned() }
+        let (public_url, tls_cert, tls_key) = (None, None, None);
+        Self {
+            listen,
+            public_url,
+            tls_cert,
+            tls_key,
+            behind_proxy: false,
+            data_dir: "data".to_owned(),
+        }
     }
 }
 
@@ -62,6 +74,9 @@ impl Server {
 impl Config {
     /// The address of the dashboard and the API, without a slash at its end.
     pub(crate) fn base_url(&self) -> anyhow::Result<String> {
+        if let Some(url) = &self.server.public_url {
+            return Ok(url.as_str().trim_end_matches('/').to_owned());
+        }
         let scheme = if self.server.tls()?.is_some() { "https" } else { "http" };
         Ok(format!("{scheme}://{}", self.server.listen))
     }
@@ -87,23 +102,60 @@ pub(crate) struct Database {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "Secret::show_url")]
     pub(crate) url: Option<Secret>,
     pub(crate) connections: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sealing_key: Option<Secret>,
 }
 
 impl Default for Database {
     fn default() -> Self {
-        Self { url: None, connections: 16 }
+        Self { url: None, connections: 16, sealing_key: None }
     }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Accounts {
+    pub(crate) sign_up: SignUp,
     pub(crate) currency: String,
 }
 
 impl Default for Accounts {
     fn default() -> Self {
-        Self { currency: "EUR".to_owned() }
+        Self { sign_up: SignUp::Open, currency: "EUR".to_owned() }
+    }
+}
+
+/// Whether anybody may open an account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SignUp {
+    Open,
+    Closed,
+}
+
+/// Over whom mail goes out; nothing is sent without.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Mail {
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "Secret::show_url")]
+    pub(crate) smtp_url: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
+}
+
+impl Mail {
+    /// The server and the sender, if mail is to be sent.
+    pub(crate) fn route(&self) -> anyhow::Result<Option<(String, &str)>> {
+        match (&self.smtp_url, &self.from) {
+            (Some(url), Some(from)) => Ok(Some((url.reveal().context("mail.smtp_url")?, from))),
+            (None, None) => Ok(None),
+            (Some(_), None) => {
+                bail!("mail.smtp_url needs mail.from beside it: the address that mail comes from")
+            }
+            (None, Some(_)) => {
+                bail!("mail.from needs mail.smtp_url beside it: the server that takes mail")
+            }
+        }
     }
 }
 
@@ -242,9 +294,19 @@ impl Config {
         }
     }
 
+    /// The key that seals secrets, where it is not left to the data folder.
+    pub(crate) fn sealing_key(&self) -> anyhow::Result<Option<SealingKey>> {
+        let Some(secret) = &self.database.sealing_key else { return Ok(None) };
+        let key = SealingKey::parse(&secret.reveal().context("database.sealing_key")?);
+        let wrong = "database.sealing_key must be 32 random bytes in base64, as 'openssl rand -base64 32' makes them";
+        key.context(wrong).map(Some)
+    }
+
     /// Refuses secrets that can't be had, before anything needs them.
     pub(crate) fn check_secrets(&self) -> anyhow::Result<()> {
         self.database_url()?;
+        self.sealing_key()?;
+        self.mail.route()?;
         for c in &self.carriers {
             c.password
                 .reveal()
@@ -260,6 +322,15 @@ impl Config {
         }
         if !(1..=1_000_000).contains(&self.limits.max_in_flight) {
             bail!("limits.max_in_flight must be from 1 to 1000000");
+        }
+        if let Some(url) = &self.server.public_url
+            && !(["http", "https"].contains(&url.scheme())
+                && url.path() == "/"
+                && url.query().is_none())
+        {
+            bail!(
+                "server.public_url must be an address without a path, like https://sms.example.com, not '{url}'"
+            );
         }
         self.validate_carriers()?;
         self.validate_routes()?;

@@ -62,6 +62,7 @@ fn under_load_nothing_is_missing(engine: Engine) {
     source.kill();
     for target in Engine::ALL {
         let mut target = Server::new(*target, &smsc.config(10));
+        target.take_key(&source);
         let restored = target.json(&["restore", file]);
         assert_eq!(restored["violations"], json!([]));
         target.check();
@@ -91,6 +92,7 @@ fn what_was_leased_is_in_doubt(engine: Engine) {
         let file = source.home.path().join("crash.db");
         source.told(&["backup", file.to_str().unwrap()]);
         let mut target = Server::new(*target, &smsc.config(5));
+        target.take_key(&source);
         let restored = target.json(&["restore", file.to_str().unwrap()]);
         assert_eq!(restored["inDoubt"], leased);
         let doubt = "SELECT count(*) FROM queue WHERE owner IS NULL AND lease_until = 0";
@@ -160,7 +162,9 @@ fn what_is_in_use_is_not_replaced(engine: Engine) {
     for other in server.others() {
         let file = server.home.path().join("one.db");
         let elsewhere = tempfile::tempdir().unwrap();
+        let key = std::fs::read_to_string(server.home.path().join("data/sealing.key")).unwrap();
         let mut restore = other.command();
+        restore.env("HELIOGRAPH_DATABASE__SEALING_KEY", key);
         let output =
             restore.current_dir(elsewhere.path()).args(["restore", "--force"]).arg(file).output();
         let talk = String::from_utf8(output.unwrap().stderr).unwrap();
@@ -221,6 +225,7 @@ fn what_breaks_invariants_is_refused(engine: Engine) {
     server.database.change("UPDATE accounts SET available = available - 1");
     assert!(server.stop().success());
     let target = Server::new(engine, "");
+    target.take_key(&server);
     let file = server.home.path().join("wrong.db");
     let file = file.to_str().unwrap();
     let talk = refused(&target, &["restore", file]);

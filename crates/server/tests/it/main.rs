@@ -82,6 +82,8 @@ mod samples;
 #[cfg(feature = "test-schema")]
 mod schema;
 #[cfg(test)]
+mod sealing;
+#[cfg(test)]
 mod send_sms;
 #[cfg(test)]
 mod server;

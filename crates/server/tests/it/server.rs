@@ -40,11 +40,20 @@ impl Server {
         Vec::new()
     }
 
-    /// Another node on the same database, with a data folder of its own.
+    /// Another node on the same database, with a data folder of its own, and the key of the first in it.
     #[cfg(feature = "test-postgres")]
     pub(crate) fn beside(&self) -> Self {
         let config = std::fs::read_to_string(self.home.path().join("heliograph.toml")).unwrap();
-        Self::on(self.database.clone(), tempfile::tempdir().unwrap(), &config)
+        let node = Self::on(self.database.clone(), tempfile::tempdir().unwrap(), &config);
+        node.take_key(self);
+        node
+    }
+
+    /// Gives it the sealing key of another one.
+    pub(crate) fn take_key(&self, other: &Self) {
+        let key = |server: &Self| server.home.path().join("data/sealing.key");
+        std::fs::create_dir_all(self.home.path().join("data")).unwrap();
+        std::fs::copy(key(other), key(self)).unwrap();
     }
 
     fn on(database: Rc<Database>, home: TempDir, config: &str) -> Self {

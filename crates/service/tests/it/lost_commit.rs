@@ -7,7 +7,7 @@
 use crate::courier::{Courier, endpoint, rows};
 use crate::node::{Node, accepted, outcome, parts, text};
 use crate::people;
-use crate::support::{TestDb, on_postgres};
+use crate::support::{TestDb, key, on_postgres};
 use heliograph_domain::message::Status;
 use heliograph_service::error::Error;
 use heliograph_store::{Db, Options};
@@ -89,7 +89,8 @@ async fn carry(mut client: TcpStream, mut server: TcpStream, cut: Arc<AtomicU8>)
 
 async fn node(db: &TestDb) -> (Node, Line) {
     let line = Line::tap(&db.url).await;
-    let options = Options { url: line.url.clone(), connections: 4, clock: db.clock.clone() };
+    let options =
+        Options { url: line.url.clone(), connections: 4, key: key(), clock: db.clock.clone() };
     let own = Db::open(options).await.unwrap();
     (Node::with(db, own, (1, 32)).await, line)
 }

@@ -17,7 +17,7 @@ use heliograph_domain::target::{Reach, Resolved, Resolver};
 use heliograph_service::api_keys::{self, Keyring};
 use heliograph_service::bells::Bells;
 use heliograph_service::caller::Caller;
-use heliograph_service::context::{Context, Replies, Settings};
+use heliograph_service::context::{Context, Entrance, Replies, Settings};
 use heliograph_service::dispatch::{Desk, Desks, judge};
 use heliograph_service::error::{Error, Result};
 use heliograph_service::events::Couriers;
@@ -87,6 +87,12 @@ impl Node {
             rates: Rates::new(Amount(PRICE), Vec::new()),
             simulated,
             replies: Replies::default(),
+            entrance: Entrance {
+                open: true,
+                currency: "EUR".to_owned(),
+                base_url: "http://localhost".to_owned(),
+                mail: true,
+            },
             reach: Reach::default(),
             webhook_timeout: Duration::from_secs(15),
             webhook_retention: Duration::from_secs(30 * 86_400),

@@ -196,7 +196,7 @@ async fn a_list_that_is_gone_takes_nobody_in(db: TestDb) {
     let (node, ann) = start(&db).await;
     let shoes = make(&node, &ann, "Shoes").await;
     assert_eq!(enforcing(&node, &ann, shoes).await, Accepted::Done);
-    optouts::remove_list(&node.cx, &ann, Which::Id(shoes)).await.unwrap();
+    optouts::remove_list(&node.cx, &ann, Which::Id(shoes), None).await.unwrap();
     hear(&node, vec![says("STOP")]).await;
     assert_eq!(rows(&db, "optouts").await, 1);
 }
@@ -250,13 +250,13 @@ async fn lists_are_made_filled_and_removed(db: TestDb) {
     );
     for strange in [
         optouts::number(&node.cx, &bob, shoes, ANN).await.map(drop),
-        optouts::remove(&node.cx, &bob, shoes, ANN).await,
-        optouts::remove_list(&node.cx, &bob, shoes).await,
+        optouts::remove(&node.cx, &bob, shoes, ANN, None).await,
+        optouts::remove_list(&node.cx, &bob, shoes, None).await,
     ] {
         assert!(matches!(strange, Err(Error::NotFound)), "{strange:?}");
     }
-    let always = optouts::remove_list(&node.cx, &ann, Which::Standard).await;
+    let always = optouts::remove_list(&node.cx, &ann, Which::Standard, None).await;
     assert!(matches!(always, Err(Error::Conflict(_))), "{always:?}");
-    optouts::remove_list(&node.cx, &ann, shoes).await.unwrap();
+    optouts::remove_list(&node.cx, &ann, shoes, None).await.unwrap();
     assert_eq!(rows(&db, "optouts").await, 0);
 }

@@ -121,8 +121,11 @@ async fn the_hours_of_a_day_become_one_slot(db: TestDb) {
     {
         let seen = overview(&node.cx, &ann, range).await.unwrap();
         assert_eq!((seen.slots.len(), seen.total.accepted), (count, 4));
-        let some = seen.slots.into_iter().filter(|(_, f)| f.accepted > 0);
-        assert_eq!(some.map(|(at, f)| (at, f.accepted)).collect::<BTreeMap<_, _>>(), expected);
+        let some = seen.slots.into_iter().filter(|slot| slot.figures.accepted > 0);
+        assert_eq!(
+            some.map(|s| (s.begin, s.figures.accepted)).collect::<BTreeMap<_, _>>(),
+            expected
+        );
     }
     db.clock.advance(minutes(24 * 60));
     assert_eq!(look(&node, &ann).await.total.accepted, 0);

@@ -1,6 +1,6 @@
 //! Backups: every table comes back with every value, from either engine into either.
 
-use crate::support::{BEGIN, TestClock, TestDb, on_both_engines};
+use crate::support::{BEGIN, TestClock, TestDb, key, on_both_engines};
 use heliograph_domain::id::{AccountId, Ids, UserId};
 use heliograph_store::backup::{self, Backup};
 use heliograph_store::{Db, Error, Options, accounts, carriers};
@@ -65,6 +65,7 @@ fn fill(path: &Path) {
     let all = tables(&conn);
     let tx = conn.transaction().unwrap();
     for table in all {
+        tx.execute(&format!("DELETE FROM {table}"), []).unwrap();
         let sql = "SELECT type, \"notnull\" = 0 AND pk = 0 FROM pragma_table_info($1) ORDER BY cid";
         let mut columns = tx.prepare(sql).unwrap();
         let columns = columns.query_map([&table], |r| Ok((r.get(0)?, r.get(1)?))).unwrap();
@@ -83,7 +84,7 @@ fn fill(path: &Path) {
 async fn full(folder: &Path, clock: Arc<TestClock>) -> std::path::PathBuf {
     let (live, file) = (folder.join("live.db"), folder.join("full.db"));
     let url = format!("sqlite:{}", live.display());
-    let db = Db::open(Options { url, connections: 2, clock }).await.unwrap();
+    let db = Db::open(Options { url, connections: 2, key: key(), clock }).await.unwrap();
     fill(&live);
     std::fs::write(&file, "").unwrap();
     backup::write(&db, &file, &mut |_, _| {}).await.unwrap();

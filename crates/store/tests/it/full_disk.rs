@@ -5,7 +5,7 @@
 //! lifted, so a child process does the writing: this very test, told so by its environment.
 
 use crate::rows::{account, at, balance, lists};
-use crate::support::{TestClock, TestDb, on_sqlite};
+use crate::support::{TestClock, TestDb, key, on_sqlite};
 use heliograph_domain::id::{AccountId, Ids, UserId};
 use heliograph_store::{Db, Error, Options, accounts, carriers, check};
 use std::process::Command;
@@ -40,7 +40,7 @@ fn nothing_of_a_refused_transaction_is_stored() {
 }
 
 async fn open(url: String, clock: Arc<TestClock>) -> Db {
-    Db::open(Options { url, connections: 1, clock }).await.unwrap()
+    Db::open(Options { url, connections: 1, key: key(), clock }).await.unwrap()
 }
 
 /// Runs this test in a process that may write only small files; how many transactions it stored.

@@ -44,6 +44,8 @@ mod rows;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
+mod sealing;
+#[cfg(test)]
 mod sqlite;
 #[cfg(test)]
 mod support;

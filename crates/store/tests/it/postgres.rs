@@ -1,7 +1,7 @@
 //! PostgreSQL alone: broken connections, deadlocks, and a server that is not there.
 
 use crate::rows::{account, balance, message};
-use crate::support::{TestDb, on_postgres};
+use crate::support::{TestDb, key, on_postgres};
 use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
 use heliograph_store::{Db, Error, Options, Tx, accounts, messages};
@@ -107,7 +107,8 @@ fn a_transaction_that_nobody_ended_holds_no_lock() {
 fn a_server_out_of_reach_is_unavailable() {
     on_postgres(async |db: TestDb| {
         for url in ["postgres://nobody@127.0.0.1:1/none", "postgresql://nobody@127.0.0.1:1/none"] {
-            let options = Options { url: url.into(), connections: 1, clock: db.clock.clone() };
+            let options =
+                Options { url: url.into(), connections: 1, key: key(), clock: db.clock.clone() };
             let refused = Db::open(options).await.map(drop);
             assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
         }

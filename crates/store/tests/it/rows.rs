@@ -11,7 +11,7 @@ use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::text::Encoding;
 use heliograph_domain::time::Timestamp;
-use heliograph_store::ledger::{self, Entry, Kind};
+use heliograph_store::ledger::{self, Added, Entry, Kind};
 use heliograph_store::queue::{self, Claim};
 use heliograph_store::{Db, Tx, accounts, messages, optouts};
 use std::time::Duration;
@@ -66,8 +66,10 @@ pub(crate) async fn credit(db: &TestDb, account: AccountId, amount: i64) -> bool
         at: BEGIN,
     };
     let mut tx = db.db.write().await.unwrap();
-    let done = ledger::add(&mut tx, &entry).await.unwrap();
-    tx.commit().await.unwrap();
+    let done = ledger::add(&mut tx, &entry).await.unwrap() == Added::Now;
+    if done {
+        tx.commit().await.unwrap();
+    }
     done
 }
 

@@ -1,7 +1,7 @@
 //! The schema: the same steps, tables and columns on both engines, and opening twice does no harm.
 
 use crate::rows::{account, look};
-use crate::support::{TestDb, on_both_engines};
+use crate::support::{TestDb, key, on_both_engines};
 use heliograph_store::{Db, Options, accounts};
 use std::path::Path;
 use tokio::task::JoinSet;
@@ -65,7 +65,8 @@ async fn nodes_that_open_a_new_database_at_once_take_turns(db: TestDb) {
         };
         let mut opening = JoinSet::new();
         for _ in 0..4 {
-            let options = Options { url: url.clone(), connections: 2, clock: db.clock.clone() };
+            let options =
+                Options { url: url.clone(), connections: 2, key: key(), clock: db.clock.clone() };
             opening.spawn(async move { Db::open(options).await.map(drop) });
         }
         while let Some(opened) = opening.join_next().await {

@@ -1,7 +1,7 @@
 //! SQLite alone: its settings, its lock, its readers, and its file.
 
 use crate::rows::{account, balance};
-use crate::support::{BEGIN, TestDb, on_sqlite};
+use crate::support::{BEGIN, TestDb, key, on_sqlite};
 use futures_util::FutureExt;
 use heliograph_domain::id::{Ids, UserId};
 use heliograph_store::{Db, Error, Options, accounts, carriers, check};
@@ -110,7 +110,7 @@ fn a_reader_does_not_write() {
 fn a_file_out_of_reach_is_unavailable() {
     on_sqlite(async |db: TestDb| {
         let url = format!("{}/no such folder/test.db", db.url);
-        let options = Options { url, connections: 1, clock: db.clock.clone() };
+        let options = Options { url, connections: 1, key: key(), clock: db.clock.clone() };
         let refused = Db::open(options).await.map(drop);
         assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
     });

@@ -5,7 +5,7 @@
 
 use heliograph_domain::id::Ids;
 use heliograph_domain::time::{Clock, Timestamp};
-use heliograph_store::{Db, Options};
+use heliograph_store::{Db, KEY_BYTES, Options, SealingKey};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
@@ -77,8 +77,13 @@ impl TestDb {
     }
 }
 
+/// What every node on the database of a test has.
+pub(crate) fn key() -> SealingKey {
+    SealingKey::from_random([7; KEY_BYTES])
+}
+
 async fn open(url: &str, clock: Arc<TestClock>) -> Db {
-    Db::open(Options { url: url.to_owned(), connections: 8, clock }).await.unwrap()
+    Db::open(Options { url: url.to_owned(), connections: 8, key: key(), clock }).await.unwrap()
 }
 
 /// A clock that stands still until it is moved.

@@ -1,7 +1,7 @@
 //! Transactions: all or nothing, seen by others only when they are durable.
 
 use crate::rows::{account, balance, credit};
-use crate::support::{BEGIN, TestDb, on_both_engines};
+use crate::support::{BEGIN, TestDb, key, on_both_engines};
 use heliograph_domain::id::{AccountId, Ids, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_store::{Db, Error, Options, accounts, carriers};
@@ -23,7 +23,8 @@ on_both_engines!(transactions:
 fn a_url_must_name_an_engine() {
     crate::support::on_sqlite(async |db: TestDb| {
         for url in ["", "test.db", "mysql://localhost/x", "Sqlite:test.db"] {
-            let options = Options { url: url.into(), connections: 2, clock: db.clock.clone() };
+            let options =
+                Options { url: url.into(), connections: 2, key: key(), clock: db.clock.clone() };
             let refused = Db::open(options).await.map(drop);
             assert!(matches!(refused, Err(Error::Db(_))), "{url}: {refused:?}");
         }
@@ -96,7 +97,7 @@ async fn what_is_committed_is_there_after_a_restart(db: TestDb) {
     let ann = account(&db, "ann@example.com", 100).await;
     let TestDb { db, clock, url, .. } = db;
     drop(db);
-    let again = Db::open(Options { url, connections: 2, clock }).await.unwrap();
+    let again = Db::open(Options { url, connections: 2, key: key(), clock }).await.unwrap();
     assert_eq!(balance(&again, ann).await, (100, 0));
     assert_ne!(ann, AccountId(0));
 }

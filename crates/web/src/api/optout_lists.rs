@@ -178,7 +178,7 @@ async fn remove_list(
 ) -> Result<Response, Problem> {
     let caller = auth::reader(&app, &headers).await?;
     query::none(&uri)?;
-    optouts::remove_list(&app.context, &caller, which(id)?).await?;
+    optouts::remove_list(&app.context, &caller, which(id)?, None).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -235,7 +235,7 @@ async fn remove(
     let caller = auth::reader(&app, &headers).await?;
     query::none(&uri)?;
     let (which, number) = which_number(path)?;
-    optouts::remove(&app.context, &caller, which, number).await?;
+    optouts::remove(&app.context, &caller, which, number, None).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -1,21 +1,32 @@
 //! The dashboard: pages for people, made on the server.
 
 mod assets;
+mod audit;
 mod bubbles;
 mod conversations;
 mod csrf;
 mod draft;
+mod figure;
 mod form;
+mod join;
 mod live;
 mod messages;
 mod moment;
+mod operator;
+mod optouts;
+mod outside;
+mod overview;
 mod page;
 pub(crate) mod peer;
+mod people;
 mod phone;
 mod place;
 pub(crate) mod refusal;
+mod reset;
 pub(crate) mod routes;
+mod security;
 mod send;
 mod shell;
 mod sign_in;
+mod sign_up;
 mod visit;

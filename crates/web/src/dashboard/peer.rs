@@ -44,11 +44,24 @@ impl Peer {
         if self.https { "__Host-heliograph" } else { "heliograph" }
     }
 
+    /// The same for the secret that ties the forms of who is not signed in to their browser.
+    const fn form_cookie(self) -> &'static str {
+        if self.https { "__Host-heliograph-form" } else { "heliograph-form" }
+    }
+
     /// The secret of the session, if the browser has one.
     pub(crate) fn token(self, headers: &HeaderMap) -> Option<Token> {
-        let all = headers.get_all(header::COOKIE).iter().filter_map(|v| v.to_str().ok());
-        let mut pairs = all.flat_map(|v| v.split(';')).filter_map(|p| p.trim().split_once('='));
-        pairs.find(|(name, _)| *name == self.cookie()).and_then(|(_, value)| Token::parse(value))
+        find(headers, self.cookie())
+    }
+
+    /// The secret of forms, if the browser has one.
+    pub(crate) fn form_token(self, headers: &HeaderMap) -> Option<Token> {
+        find(headers, self.form_cookie())
+    }
+
+    /// Has the browser keep the secret of forms, until it is closed.
+    pub(crate) fn keep_form(self, token: &Token) -> HeaderValue {
+        self.cookie_of(self.form_cookie(), token.reveal(), "")
     }
 
     /// Has the browser keep a session's secret.
@@ -62,9 +75,12 @@ impl Peer {
     }
 
     fn set(self, value: &str, seconds: u32) -> HeaderValue {
-        let (name, secure) = (self.cookie(), if self.https { "; Secure" } else { "" });
-        let text =
-            format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
+        self.cookie_of(self.cookie(), value, &format!("; Max-Age={seconds}"))
+    }
+
+    fn cookie_of(self, name: &str, value: &str, age: &str) -> HeaderValue {
+        let secure = if self.https { "; Secure" } else { "" };
+        let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{age}{secure}");
         HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
     }
 
@@ -79,6 +95,12 @@ impl Peer {
         let host = headers.get(header::HOST).and_then(|v| v.to_str().ok()).unwrap_or("localhost");
         format!("{}://{host}", if self.https { "https" } else { "http" })
     }
+}
+
+fn find(headers: &HeaderMap, cookie: &str) -> Option<Token> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|v| v.to_str().ok());
+    let mut pairs = all.flat_map(|v| v.split(';')).filter_map(|p| p.trim().split_once('='));
+    pairs.find(|(name, _)| *name == cookie).and_then(|(_, value)| Token::parse(value))
 }
 
 /// Whether a page of ours asks, and not one of somebody else: what browsers say of themselves, and scripts can't change.

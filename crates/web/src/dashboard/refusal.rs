@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::dashboard::page;
 use crate::dashboard::shell::Plain;
+use crate::entrance::TooMany;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub(crate) enum Refusal {
     /// They have to sign in, and then go on there.
     SignIn(String),
+    /// They have tried too often.
+    Later(TooMany),
     /// They read what is wrong.
     Told {
         /// The status of the answer.
@@ -38,6 +41,11 @@ impl Refusal {
         let text = "There is no such page, or it is not yours. Look whether you are in the right account, and in the \
                     right one of test and live mode.";
         Self::told(StatusCode::NOT_FOUND, "Nothing here", text)
+    }
+
+    /// A link that works no more.
+    pub(crate) fn gone(text: &str) -> Self {
+        Self::told(StatusCode::NOT_FOUND, "Nothing here any more", text)
     }
 
     pub(crate) fn bad_form() -> Self {
@@ -70,6 +78,7 @@ impl From<Error> for Refusal {
             Error::NotFound => Self::not_found(),
             Error::Scope(_) => Self::forbidden(),
             Error::BadTarget(_)
+            | Error::Weak(_)
             | Error::InsufficientBalance
             | Error::RecipientOptedOut
             | Error::Conflict(_)
@@ -90,6 +99,12 @@ impl From<Error> for Refusal {
                 Self::told(StatusCode::INTERNAL_SERVER_ERROR, "That went wrong", text)
             }
         }
+    }
+}
+
+impl From<TooMany> for Refusal {
+    fn from(many: TooMany) -> Self {
+        Self::Later(many)
     }
 }
 
@@ -126,16 +141,32 @@ pub(crate) fn rendered(app: &App, refusal: Refusal) -> Response {
             query.append_pair("next", &next);
             page::go(&format!("/sign-in?{}", query.finish()))
         }
+        Refusal::Later(many) => {
+            let seconds = many.seconds();
+            let text = format!(
+                "There were too many tries. Wait {seconds} seconds, go back, and try again."
+            );
+            let response = told(app, TooMany::STATUS, "Not so fast", text);
+            retry_after(response, seconds)
+        }
         Refusal::Told { status, title, text } => {
-            let nonce = app.context.random::<18>().map(|r| URL_SAFE_NO_PAD.encode(r));
-            let shell = Plain::new(title, nonce.unwrap_or_default());
-            let (nonce, page) = (shell.nonce.clone(), Page { shell, text });
-            let mut response = page::html(status, &nonce, page.render());
-            if status == StatusCode::SERVICE_UNAVAILABLE {
-                let headers = response.headers_mut();
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+            let response = told(app, status, title, text);
+            match status {
+                StatusCode::SERVICE_UNAVAILABLE => retry_after(response, 2),
+                _ => response,
             }
-            response
         }
     }
+}
+
+fn told(app: &App, status: StatusCode, title: &str, text: String) -> Response {
+    let nonce = app.context.random::<18>().map(|r| URL_SAFE_NO_PAD.encode(r));
+    let shell = Plain::new(title, nonce.unwrap_or_default());
+    let (nonce, page) = (shell.nonce.clone(), Page { shell, text });
+    page::html(status, &nonce, page.render())
+}
+
+fn retry_after(mut response: Response, seconds: u64) -> Response {
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
 }

@@ -74,6 +74,8 @@ pub(crate) struct Plain {
     pub(crate) version: &'static str,
     /// What lets scripts run.
     pub(crate) nonce: String,
+    /// What lets forms come back; empty on pages without one.
+    pub(crate) csrf: String,
     /// What was just done.
     pub(crate) notice: Option<Notice>,
 }
@@ -81,6 +83,12 @@ pub(crate) struct Plain {
 impl Plain {
     /// Around a page with this title.
     pub(crate) fn new(title: &str, nonce: String) -> Self {
-        Self { title: title.to_owned(), version: assets::VERSION, nonce, notice: None }
+        Self {
+            title: title.to_owned(),
+            version: assets::VERSION,
+            nonce,
+            csrf: String::new(),
+            notice: None,
+        }
     }
 }

@@ -1,21 +1,22 @@
 //! Coming in and going out.
 
 use crate::app::App;
+use crate::dashboard::form::Faults;
+use crate::dashboard::outside::{self, Outside, Stranger};
 use crate::dashboard::page;
-use crate::dashboard::peer::Peer;
 use crate::dashboard::refusal::Refusal;
 use crate::dashboard::shell::{Notice, Plain};
 use crate::dashboard::visit::{self, Posted};
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::Response;
 use axum::routing::{get, post};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use heliograph_domain::email;
 use heliograph_domain::secret::Token;
 use heliograph_service::error::Error;
+use heliograph_service::sign_in::{self, Door};
 use heliograph_service::{one_time_links, sessions};
 use std::sync::Arc;
 
@@ -26,45 +27,194 @@ const FIRST: &str = "/phone";
 #[template(path = "dashboard/sign_in.html")]
 struct SignIn {
     shell: Plain,
+    next: String,
+    email: String,
+    email_error: String,
+    password_error: String,
+    sign_up: bool,
+}
+
+/// The second step.
+#[derive(Template)]
+#[template(path = "dashboard/code.html")]
+struct Code {
+    shell: Plain,
+    action: String,
+    next: String,
+    email: String,
+    code_error: String,
 }
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
-        .route("/sign-in", get(sign_in))
+        .route("/sign-in", get(form).post(by_password))
         .route("/sign-in/{link}", get(by_link).head(StatusCode::NO_CONTENT))
+        .route("/sign-in/code/{way}", get(code).post(by_code))
         .route("/sign-out", post(sign_out))
 }
 
-async fn sign_in(State(app): State<Arc<App>>, uri: Uri) -> Result<Response, Refusal> {
-    let nonce = URL_SAFE_NO_PAD.encode(app.context.random::<18>()?);
-    let notice = visit::told(&uri, &[("out", "You are signed out.")]);
-    let shell = Plain { notice, ..Plain::new("Sign in", nonce) };
-    Ok(page::html(StatusCode::OK, &shell.nonce.clone(), SignIn { shell }.render()))
+/// What was done before this page is shown.
+const TOLD: [(&str, &str); 2] = [
+    ("out", "You are signed out."),
+    ("reset", "Your password is set, and all sessions have ended. Sign in with it."),
+];
+
+async fn form(
+    State(app): State<Arc<App>>,
+    outside: Outside,
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    let notice = visit::told(&uri, &TOLD);
+    let filled = (outside::next(&uri), String::new());
+    show(&app, &outside, (StatusCode::OK, notice), filled, &Faults::default())
+}
+
+fn show(
+    app: &App,
+    outside: &Outside,
+    (status, notice): (StatusCode, Option<Notice>),
+    (next, email): (String, String),
+    faults: &Faults,
+) -> Result<Response, Refusal> {
+    let shell = outside.shell(app, "Sign in", notice)?;
+    let nonce = shell.nonce.clone();
+    let page = SignIn {
+        shell,
+        next,
+        email,
+        email_error: faults.of("email").to_owned(),
+        password_error: faults.of("password").to_owned(),
+        sign_up: app.context.settings().entrance.open,
+    };
+    Ok(outside.page(status, &nonce, &page))
+}
+
+async fn by_password(
+    State(app): State<Arc<App>>,
+    Stranger { outside, form }: Stranger,
+) -> Result<Response, Refusal> {
+    let (next, typed) = (outside::own(form.text("next")), form.text("email").to_owned());
+    let mut faults = Faults::default();
+    let email = email::parse(&typed);
+    app.entrance.count(outside.peer.address, email.as_deref())?;
+    if email.is_none() {
+        faults.add("email", "Write an address like ann@example.com.");
+    }
+    if form.raw("password").is_empty() {
+        faults.add("password", "Type your password.");
+    }
+    if let Some(email) = email.filter(|_| faults.is_empty()) {
+        let pair = (email.as_str(), form.raw("password"));
+        let passwords = &app.entrance.passwords;
+        match sign_in::by_password(&app.context, passwords, pair, &outside.origin()).await {
+            Ok(Some(Door::In(token))) => return Ok(outside.enter(or_home(&next), &token)),
+            Ok(Some(Door::Code(way))) => return Ok(page::go(&to_code(&way, &next))),
+            // Whatever is wrong, the words are the same.
+            Ok(None) => {
+                faults.add("password", "This address and this password do not belong together.")
+            }
+            Err(Error::Unauthenticated) => {
+                faults.add(
+                    "email",
+                    "You do not belong to an account any more. Ask for an invitation.",
+                );
+            }
+            Err(other) => return Err(other.into()),
+        }
+    }
+    show(&app, &outside, (StatusCode::UNPROCESSABLE_ENTITY, None), (next, typed), &faults)
+}
+
+fn or_home(next: &str) -> &str {
+    if next.is_empty() { "/" } else { next }
+}
+
+fn to_code(way: &Token, next: &str) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("next", next);
+    let path = one_time_links::path(one_time_links::Kind::SecondFactor, way);
+    format!("{path}?{}", query.finish())
+}
+
+async fn code(
+    State(app): State<Arc<App>>,
+    outside: Outside,
+    Path(way): Path<String>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    show_code(&app, &outside, (&way, outside::next(&uri)), (StatusCode::OK, "")).await
+}
+
+async fn show_code(
+    app: &App,
+    outside: &Outside,
+    (way, next): (&str, String),
+    (status, fault): (StatusCode, &str),
+) -> Result<Response, Refusal> {
+    let found = async {
+        let way = Token::parse(way).ok_or(Error::NotFound)?;
+        sign_in::whose(&app.context, &way).await
+    };
+    let email = match found.await {
+        Ok(email) => email,
+        Err(Error::NotFound) => return too_late(app, outside, next),
+        Err(other) => return Err(other.into()),
+    };
+    let shell = outside.shell(app, "Second step", None)?;
+    let (nonce, action) = (shell.nonce.clone(), format!("/sign-in/code/{way}"));
+    let page = Code { shell, action, next, email, code_error: fault.to_owned() };
+    Ok(outside.page(status, &nonce, &page))
+}
+
+/// The way to the second step is closed: the first one is to be taken again.
+fn too_late(app: &App, outside: &Outside, next: String) -> Result<Response, Refusal> {
+    let notice = Notice::bad("That took too long, or was done already. Sign in again.");
+    let told = (StatusCode::NOT_FOUND, Some(notice));
+    show(app, outside, told, (next, String::new()), &Faults::default())
+}
+
+async fn by_code(
+    State(app): State<Arc<App>>,
+    Path(way): Path<String>,
+    Stranger { outside, form }: Stranger,
+) -> Result<Response, Refusal> {
+    let next = outside::own(form.text("next"));
+    let Some(token) = Token::parse(&way) else { return too_late(&app, &outside, next) };
+    // As many tries as for passwords, whoever's code it is.
+    let email = match sign_in::whose(&app.context, &token).await {
+        Ok(email) => email,
+        Err(Error::NotFound) => return too_late(&app, &outside, next),
+        Err(other) => return Err(other.into()),
+    };
+    app.entrance.count(outside.peer.address, Some(&email))?;
+    let typed = form.text("code");
+    match sign_in::by_code(&app.context, &token, typed, &outside.origin()).await {
+        Ok(Some(session)) => Ok(outside.enter(or_home(&next), &session)),
+        Err(Error::NotFound) => too_late(&app, &outside, next),
+        Err(other) => Err(other.into()),
+        Ok(None) => {
+            let fault = "This code is wrong, too old, or was used before. Type the one that the app shows now.";
+            show_code(&app, &outside, (&way, next), (StatusCode::UNPROCESSABLE_ENTITY, fault)).await
+        }
+    }
 }
 
 /// Uses up a link from the command line. (A HEAD, by which some programs look at a link first, does not.)
 async fn by_link(
     State(app): State<Arc<App>>,
-    peer: Peer,
+    outside: Outside,
     Path(link): Path<String>,
-    headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let used = async {
         let link = Token::parse(&link).ok_or(Error::NotFound)?;
-        one_time_links::sign_in(&app.context, &link, &peer.origin(&headers)).await
+        one_time_links::sign_in(&app.context, &link, &outside.origin()).await
     };
     match used.await {
-        Ok(token) => {
-            let mut response = page::go(FIRST);
-            response.headers_mut().insert(header::SET_COOKIE, peer.keep(&token));
-            Ok(response)
-        }
+        Ok(token) => Ok(outside.enter(FIRST, &token)),
         Err(Error::NotFound) => {
-            let nonce = URL_SAFE_NO_PAD.encode(app.context.random::<18>()?);
             let words = "That link was used before, or its time is over. 'heliograph account link --email …' makes another.";
-            let shell = Plain { notice: Some(Notice::bad(words)), ..Plain::new("Sign in", nonce) };
-            let nonce = shell.nonce.clone();
-            Ok(page::html(StatusCode::NOT_FOUND, &nonce, SignIn { shell }.render()))
+            let told = (StatusCode::NOT_FOUND, Some(Notice::bad(words)));
+            show(&app, &outside, told, Default::default(), &Faults::default())
         }
         Err(other) => Err(other.into()),
     }

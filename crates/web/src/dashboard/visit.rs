@@ -156,29 +156,11 @@ impl FromRequest<Arc<App>> for Posted {
     }
 }
 
-/// A form of somebody who is not signed in.
-#[derive(Clone, Debug)]
-pub(crate) struct Stranger {
-    /// From where.
-    pub(crate) peer: Peer,
-    /// What it says.
-    pub(crate) form: Form,
-    /// The headers it came with.
-    pub(crate) headers: HeaderMap,
-}
-
-impl FromRequest<Arc<App>> for Stranger {
-    type Rejection = Refusal;
-
-    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, Refusal> {
-        let (mut parts, body) = request.into_parts();
-        let Ok(peer) = Peer::from_request_parts(&mut parts, app).await;
-        let body = read(&parts.headers, body).await?;
-        Ok(Self { peer, form: Form::read(&body)?, headers: parts.headers })
-    }
-}
-
-async fn read(headers: &HeaderMap, body: axum::body::Body) -> Result<axum::body::Bytes, Refusal> {
+/// Reads what was sent from a page of ours.
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    body: axum::body::Body,
+) -> Result<axum::body::Bytes, Refusal> {
     if !peer::is_own_page(headers) {
         return Err(Refusal::foreign());
     }

@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import { fresh } from "./fresh.js";
 
 const HEIGHT = 270;
+const heightOf = (holder) => Number(holder.dataset.height ?? HEIGHT);
 const COLOURS = {
   delivered: "var(--chart-delivered)",
   sent: "var(--chart-sent)",
@@ -36,12 +37,17 @@ function duration(ms) {
 const whole = (number) => new Intl.NumberFormat().format(number);
 const say = (value, unit) => (value == null ? "–" : unit === "ms" ? duration(value) : whole(value));
 
+/** Seconds between two values. */
+const step = (chart) => (chart.times[1] ?? chart.times[0] + 3600) - chart.times[0];
+
 /** Each series on top of those before it; the highest is drawn first, so that all are seen. */
 function stacked(series) {
   const sums = series[0].values.map(() => 0);
   return series.map((one) => ({ ...one, drawn: one.values.map((value, at) => (sums[at] += value ?? 0)) })).reverse();
 }
 
+/** Seconds between two marks of time: no less than between two values. */
+const STEPS = [3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600];
 function moment(seconds, step) {
   const day = { day: "numeric", month: "short" };
   const shown = step < 86_400 ? { ...day, hour: "2-digit", minute: "2-digit" } : day;
@@ -59,7 +65,7 @@ function instant(tick, before) {
 function axes(chart) {
   const look = { stroke: css("var(--soft)"), font: "12px system-ui, sans-serif", ticks: { show: false } };
   return [
-    { ...look, size: 28, space: 64, grid: { show: false }, values: (_, ticks) => ticks.map((tick, at) => instant(tick, ticks[at - 1])) },
+    { ...look, size: 28, space: 64, grid: { show: false }, incrs: STEPS.filter((seconds) => seconds >= step(chart)), values: (_, ticks) => ticks.map((tick, at) => instant(tick, ticks[at - 1])) },
     {
       ...look,
       size: 60,
@@ -69,7 +75,7 @@ function axes(chart) {
   ];
 }
 
-function options(chart, series, width) {
+function options(chart, series, width, height) {
   const bars = uPlot.paths.bars({ size: [0.72, 48], radius: 0.12 });
   const lines = series.map((one) => {
     const colour = css(COLOURS[one.kind] ?? "var(--soft)");
@@ -77,12 +83,12 @@ function options(chart, series, width) {
     if (chart.stacked) return { label: one.name, value, fill: colour, stroke: colour, width: 0, paths: bars, points: { show: false } };
     return { label: one.name, value, stroke: colour, width: 2, fill: css(`color-mix(in srgb, ${colour} 14%, transparent)`), spanGaps: true, points: { size: 5 } };
   });
-  const step = (chart.times[1] ?? chart.times[0] + 3600) - chart.times[0];
-  const range = (_, from, to) => (chart.stacked ? [from - step / 2, to + step / 2] : [from, to]);
+  const half = step(chart) / 2;
+  const range = (_, from, to) => (chart.stacked ? [from - half, to + half] : [from, to]);
   return {
     width,
-    height: HEIGHT,
-    series: [{ label: "Time", value: (_, at) => (at == null ? "–" : moment(at, step)) }, ...lines],
+    height,
+    series: [{ label: "Time", value: (_, at) => (at == null ? "–" : moment(at, step(chart))) }, ...lines],
     axes: axes(chart),
     scales: { x: { range }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
     cursor: { drag: { x: false, y: false }, points: { show: !chart.stacked } },
@@ -94,7 +100,7 @@ function draw(holder) {
   const chart = JSON.parse(holder.dataset.chart);
   const series = chart.stacked ? stacked(chart.series) : chart.series.map((one) => ({ ...one, drawn: one.values }));
   drawn.get(holder)?.plot.destroy();
-  const plot = new uPlot(options(chart, series, box.clientWidth), [chart.times, ...series.map((one) => one.drawn)], box);
+  const plot = new uPlot(options(chart, series, box.clientWidth, heightOf(holder)), [chart.times, ...series.map((one) => one.drawn)], box);
   drawn.set(holder, { plot, text: holder.dataset.chart });
 }
 
@@ -108,7 +114,7 @@ document.addEventListener("themechange", redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 addEventListener("resize", () => {
   for (const [holder, { plot }] of drawn) {
-    if (holder.isConnected) plot.setSize({ width: holder.firstElementChild.clientWidth, height: HEIGHT });
+    if (holder.isConnected) plot.setSize({ width: holder.firstElementChild.clientWidth, height: heightOf(holder) });
     else drawn.delete(holder);
   }
 });

@@ -120,10 +120,8 @@ pub(crate) async fn send_sms(app: &App, head: &Parts, body: Body) -> Result<Resp
         return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
     }
     let sent = messages::send(&app.context, &app.writer, &caller, request, once).await;
-    if let Err(Error::Unauthenticated) = sent {
-        if let Some(key) = caller.key {
-            app.keyring.forget(key);
-        }
+    if let (Err(Error::Unauthenticated), Some(key)) = (&sent, caller.key) {
+        app.keyring.forget(key);
     }
     let sent = sent?;
     let state = State::accepted(sent.message.parts, sent.message.part_price);
