@@ -13,11 +13,17 @@ mod commands;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod dashboard;
+#[cfg(test)]
 mod dashboard_conversations;
 #[cfg(test)]
 mod dashboard_messages;
 #[cfg(test)]
+mod dashboard_pages;
+#[cfg(test)]
 mod dashboard_send;
+#[cfg(test)]
+mod dashboard_tenants;
 #[cfg(test)]
 mod database;
 #[cfg(test)]
@@ -27,7 +33,11 @@ mod documentation;
 #[cfg(test)]
 mod draining;
 #[cfg(test)]
+mod entrance;
+#[cfg(test)]
 mod first_message;
+#[cfg(test)]
+mod furnished;
 #[cfg(test)]
 #[cfg(feature = "test-samples")]
 mod guides;
@@ -48,6 +58,8 @@ mod listen;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod mail;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod openapi;
@@ -62,6 +74,8 @@ mod patience;
 #[cfg(test)]
 #[cfg(feature = "test-peers")]
 mod peers;
+#[cfg(test)]
+mod people;
 #[cfg(test)]
 mod ports;
 #[cfg(test)]
@@ -84,6 +98,8 @@ mod schema;
 #[cfg(test)]
 mod sealing;
 #[cfg(test)]
+mod second_step;
+#[cfg(test)]
 mod send_sms;
 #[cfg(test)]
 mod server;
@@ -91,6 +107,8 @@ mod server;
 mod shutdown;
 #[cfg(test)]
 mod sink;
+#[cfg(test)]
+mod site;
 #[cfg(test)]
 mod slow_clients;
 #[cfg(test)]
