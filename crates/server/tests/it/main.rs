@@ -15,7 +15,13 @@ mod config;
 #[cfg(test)]
 mod dashboard;
 #[cfg(test)]
+mod dashboard_conversations;
+#[cfg(test)]
+mod dashboard_messages;
+#[cfg(test)]
 mod dashboard_pages;
+#[cfg(test)]
+mod dashboard_send;
 #[cfg(test)]
 mod dashboard_tenants;
 #[cfg(test)]
