@@ -105,6 +105,27 @@ impl Database {
             Self::Postgres(p) => p.number(sql),
         }
     }
+
+    /// All that a query gives, each row as text.
+    #[allow(dead_code, reason = "only one of the two test binaries compares rows")]
+    pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
+        match self {
+            Self::Sqlite(path) => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                let conn = rusqlite::Connection::open_with_flags(path, flags).unwrap();
+                conn.busy_timeout(Duration::from_secs(5)).unwrap();
+                let mut statement = conn.prepare(sql).unwrap();
+                let columns = 0..statement.column_count();
+                let row = |row: &rusqlite::Row<'_>| {
+                    let value = |n| row.get::<_, rusqlite::types::Value>(n).unwrap();
+                    Ok(columns.clone().map(|n| format!("{:?} ", value(n))).collect())
+                };
+                statement.query_map([], row).unwrap().map(Result::unwrap).collect()
+            }
+            #[cfg(feature = "test-postgres")]
+            Self::Postgres(p) => p.rows(sql),
+        }
+    }
 }
 
 /// Makes of each function in `$module` that takes an engine a test for each engine.

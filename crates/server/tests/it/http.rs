@@ -79,6 +79,13 @@ impl Answer {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
+    /// All headers of a name in lower case.
+    #[allow(dead_code, reason = "only one of the two test binaries keeps cookies")]
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
+        let found = self.headers.iter().filter(|(n, _)| n == name);
+        found.map(|(_, value)| value.as_str()).collect()
+    }
+
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }

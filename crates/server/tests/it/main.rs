@@ -7,9 +7,17 @@ mod backup_interrupted;
 #[cfg(test)]
 mod bad_days;
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod config;
+#[cfg(test)]
+mod dashboard;
+#[cfg(test)]
+mod dashboard_pages;
+#[cfg(test)]
+mod dashboard_tenants;
 #[cfg(test)]
 mod database;
 #[cfg(test)]
@@ -20,6 +28,8 @@ mod documentation;
 mod draining;
 #[cfg(test)]
 mod first_message;
+#[cfg(test)]
+mod furnished;
 #[cfg(test)]
 #[cfg(feature = "test-samples")]
 mod guides;
@@ -83,6 +93,8 @@ mod server;
 mod shutdown;
 #[cfg(test)]
 mod sink;
+#[cfg(test)]
+mod site;
 #[cfg(test)]
 mod slow_clients;
 #[cfg(test)]

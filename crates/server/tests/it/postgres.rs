@@ -1,7 +1,7 @@
 //! A PostgreSQL database of a test's own, on the server that the environment names.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use tokio_postgres::{NoTls, SimpleQueryMessage};
+use tokio_postgres::{NoTls, SimpleQueryMessage, SimpleQueryRow};
 
 const SERVER: &str = "HELIOGRAPH_TEST_POSTGRES";
 
@@ -23,7 +23,7 @@ impl Postgres {
         });
         let n = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("heliograph_it_{}_{n}_{:x}", std::process::id(), fastrand::u32(..));
-        run(&server, &format!("CREATE DATABASE {name}"));
+        run(&server, &format!("CREATE DATABASE {name}"), first);
         Self { server, name }
     }
 
@@ -36,47 +36,61 @@ impl Postgres {
         format!("{scheme}://{host}/{}{options}", self.name)
     }
 
+    /// All rows, each as text.
+    #[allow(dead_code, reason = "only one of the two test binaries compares rows")]
+    pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
+        let text = |row: &SimpleQueryRow| (0..row.len()).map(|n| format!("{:?} ", row.get(n)));
+        run(&self.url(), sql, |all| {
+            let rows = all.iter().filter_map(|message| match message {
+                SimpleQueryMessage::Row(row) => Some(text(row).collect()),
+                _ => None,
+            });
+            rows.collect()
+        })
+    }
+
     pub(crate) fn number(&self, sql: &str) -> i64 {
-        run(&self.url(), sql).unwrap().parse().unwrap()
+        run(&self.url(), sql, first).unwrap().parse().unwrap()
     }
 
     pub(crate) fn change(&self, sql: &str) {
-        run(&self.url(), sql);
+        run(&self.url(), sql, first);
     }
 
     /// Throws everybody out, and lets nobody in.
     pub(crate) fn lose(&self) {
-        run(&self.server, &format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", self.name));
+        run(&self.server, &format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", self.name), first);
         let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname";
-        run(&self.server, &format!("{end} = '{}'", self.name));
+        run(&self.server, &format!("{end} = '{}'", self.name), first);
     }
 
     pub(crate) fn find_again(&self) {
-        run(&self.server, &format!("ALTER DATABASE {} ALLOW_CONNECTIONS true", self.name));
+        run(&self.server, &format!("ALTER DATABASE {} ALLOW_CONNECTIONS true", self.name), first);
     }
 }
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        run(&self.server, &format!("DROP DATABASE {} WITH (FORCE)", self.name));
+        run(&self.server, &format!("DROP DATABASE {} WITH (FORCE)", self.name), first);
     }
 }
 
-/// Runs one statement over a connection of its own; the first value that it gives.
-fn run(url: &str, sql: &str) -> Option<String> {
+/// Runs one statement over a connection of its own; what is made of all that it gives.
+fn run<T>(url: &str, sql: &str, read: impl Fn(&[SimpleQueryMessage]) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
         tokio::select! {
-            found = client.simple_query(sql) => found.unwrap().iter().find_map(first),
+            found = client.simple_query(sql) => read(&found.unwrap()),
             ended = connection => panic!("the connection to PostgreSQL ended: {ended:?}"),
         }
     })
 }
 
-fn first(message: &SimpleQueryMessage) -> Option<String> {
-    match message {
+/// The first value.
+fn first(all: &[SimpleQueryMessage]) -> Option<String> {
+    all.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
         _ => None,
-    }
+    })
 }

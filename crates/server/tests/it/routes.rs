@@ -16,7 +16,6 @@ fn unknown_addresses_and_methods(engine: Engine) {
     let server = Server::start(engine);
     let key = server.key();
     for path in [
-        "/",
         "/v1",
         "/v1/",
         "/v1/send",

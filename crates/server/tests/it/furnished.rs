@@ -1,0 +1,118 @@
+//! A server whose accounts have one of everything that a page can show.
+
+use crate::browser::Browser;
+use crate::database::Engine;
+use crate::optouts;
+use crate::patience::eventually;
+use crate::server::Server;
+use crate::sink::{Mood, Sink};
+use serde_json::json;
+
+/// Who operates the server.
+pub(crate) const DEMO: &str = "demo@localhost";
+const HANDSET: &str = "447700900123";
+/// Its messages fail.
+const OFF: &str = "447700900001";
+
+/// A server, and who hears what happens on it.
+pub(crate) struct Furnished {
+    pub(crate) server: Server,
+    well: Sink,
+    gone: Sink,
+}
+
+impl Furnished {
+    pub(crate) fn new(engine: Engine) -> Self {
+        let server = Server::with(engine, "[webhooks]\nallow_private = ['127.0.0.1/32']\n");
+        server.greeting();
+        let (well, gone) = (Sink::start(), Sink::start());
+        gone.behave(Mood::status(410));
+        Self { server, well, gone }
+    }
+
+    /// Opens an account that belongs to a person.
+    pub(crate) fn open(&self, email: &str) {
+        self.server.told(&["account", "create", "--email", email]);
+    }
+
+    /// Fills a person's account; `mark` stands in everything that is made.
+    pub(crate) fn fill(&self, email: &str, mark: &str) {
+        let server = &self.server;
+        for sink in [&self.well, &self.gone] {
+            let url = sink.url(&format!("/{mark}"));
+            server.told(&["webhook", "add", "--account", email, "--url", &url, "--test"]);
+        }
+        let name = format!("key {mark}");
+        let key = server.told(&["key", "create", "--account", email, "--test", "--name", &name]);
+        for (recipient, text) in [(HANDSET, "Your order is on its way"), (OFF, "Is anybody there?")]
+        {
+            let body = json!({ "originator": "447700900555", "recipient": recipient,
+                               "text": format!("{text} {mark}"), "reference": mark });
+            let id = server.accepted(&key, &body);
+            server.ended(&key, &id);
+        }
+        let list = optouts::make(server, &key, &format!("list {mark}"));
+        let added = optouts::add(server, &key, &list, &json!({ "number": "+447700900777" }));
+        assert_eq!(added.status, 201, "{}", added.text());
+        let browser = Browser::of(server, email);
+        let phone = browser.open(&format!("/phone/{HANDSET}"));
+        let words = format!("Thank you {mark}");
+        browser.send(&phone, &format!("/phone/{HANDSET}/reply"), &[("text", &words)]);
+        self.settle();
+    }
+
+    /// Waits until nothing moves any more.
+    fn settle(&self) {
+        let left = |table| self.server.database.number(&format!("SELECT count(*) FROM {table}"));
+        eventually("all is done", || {
+            let busy = ["queue", "handset_replies", "deliveries"].map(left);
+            (busy.iter().sum::<i64>() == 0).then_some(())
+        });
+    }
+
+    /// Lets somebody into another person's account, in a role by its code.
+    pub(crate) fn let_in(&self, email: &str, account: &str, role: u8) {
+        let account = self.account(account);
+        self.server.database.change(&format!(
+            "INSERT INTO memberships (account, member, role) \
+             SELECT {account}, id, {role} FROM users WHERE email = '{email}'"
+        ));
+    }
+
+    /// The number of the account with this name.
+    pub(crate) fn account(&self, name: &str) -> i64 {
+        let sql = format!("SELECT id FROM accounts WHERE name = '{name}'");
+        self.server.database.number(&sql)
+    }
+
+    /// All that an account has, but for who is signed in to it at the moment.
+    pub(crate) fn kept(&self, name: &str) -> Vec<String> {
+        let (database, account) = (&self.server.database, self.account(name));
+        let mut all = Vec::new();
+        for table in self.tables() {
+            let rows = format!("SELECT * FROM {table} WHERE account = {account}");
+            all.extend(database.rows(&rows).into_iter().map(|row| format!("{table}: {row}")));
+        }
+        all.extend(database.rows(&format!("SELECT * FROM accounts WHERE id = {account}")));
+        all.extend(database.rows(&format!("SELECT * FROM users WHERE email = '{name}'")));
+        all.sort();
+        all
+    }
+
+    /// The tables of what belongs to accounts.
+    fn tables(&self) -> Vec<String> {
+        let sql = match *self.server.database {
+            crate::database::Database::Sqlite(_) => {
+                "SELECT m.name FROM sqlite_schema m, pragma_table_info(m.name) c \
+                 WHERE m.type = 'table' AND c.name = 'account' AND m.name <> 'sessions'"
+            }
+            #[cfg(feature = "test-postgres")]
+            crate::database::Database::Postgres(_) => {
+                "SELECT table_name FROM information_schema.columns WHERE column_name = 'account' \
+                 AND table_schema = 'public' AND table_name <> 'sessions'"
+            }
+        };
+        let name = |row: &String| row.split('"').nth(1).unwrap().to_owned();
+        self.server.database.rows(sql).iter().map(name).collect()
+    }
+}
