@@ -15,6 +15,8 @@ mod config;
 #[cfg(test)]
 mod dashboard;
 #[cfg(test)]
+mod dashboard_figures;
+#[cfg(test)]
 mod dashboard_pages;
 #[cfg(test)]
 mod dashboard_tenants;
