@@ -8,6 +8,7 @@ use crate::phone::{CountryCode, Recipient};
 use crate::text::Encoding;
 use crate::time::Timestamp;
 use std::fmt;
+use std::str::FromStr;
 use uuid::Uuid;
 
 /// Where a message stands.
@@ -60,6 +61,20 @@ impl Status {
     /// Whether nothing can follow.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Delivered | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// Why a text is no status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("this must be one of QUEUED, SENT, DELIVERED, FAILED, CANCELLED")]
+pub struct BadStatus;
+
+/// Reads what [`Status::name`] writes.
+impl FromStr for Status {
+    type Err = BadStatus;
+
+    fn from_str(text: &str) -> Result<Self, BadStatus> {
+        Self::ALL.into_iter().find(|s| s.name() == text).ok_or(BadStatus)
     }
 }
 
@@ -412,5 +427,6 @@ pub fn timeline(message: &Message, state: &State) -> Vec<(Step, Option<Timestamp
     steps
 }
 
+mod advice;
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ const FLOORS: &str = "
     service/src/ | crate:: | error bells<context desk passwords<audit mails<caller parcel replies<writer once sessions<price optouts links events<progress<dispatch deliveries cancel<accept<transaction<accounts<one_time_links second_factor
     store/src/   | crate:: | error<* value row bulk migrations sealing installation db db_sqlite db_postgres db_copy
     web/src/api/ | crate::api:: |
-    web/src/dashboard/ | crate::dashboard:: | * assets figure peer csrf page form shell refusal visit outside";
+    web/src/dashboard/ | crate::dashboard:: | * assets figure peer csrf page form shell refusal visit outside moment bubbles draft";
 const SIBLING: &str = "siblings never import each other: what two share moves one floor down";
 
 /// Where a path begins, and after `!` what it does not contain | what is forbidden there | why.

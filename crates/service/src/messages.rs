@@ -15,7 +15,7 @@ use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_store::idempotency::{self, Key};
 pub use heliograph_store::messages::{Filter, Page};
-use heliograph_store::{messages, optouts, queue};
+use heliograph_store::{api_keys, messages, optouts, parts, queue};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -175,6 +175,33 @@ fn compose(cx: &Context, sender: &Sender, send: Send, quote: price::Quote) -> Me
 pub async fn get(cx: &Context, caller: &Caller, id: MessageId) -> Result<(Message, State)> {
     caller.needs(Scope::Read)?;
     find(cx, caller, id).await
+}
+
+/// What a message's own row does not tell.
+#[derive(Clone, Debug)]
+pub struct Detail {
+    /// What the key is called that sent it; none for what was sent in the dashboard, or by the service itself.
+    pub key: Option<String>,
+    /// The parts that the carrier took, counted from 1, each with whether it arrived; kept where there are several.
+    pub parts: Vec<(i16, bool)>,
+}
+
+/// What there is to tell of one of the caller's messages besides.
+///
+/// # Errors
+/// [`Error::Scope`], or what keeps the database away.
+pub async fn detail(cx: &Context, caller: &Caller, message: &Message) -> Result<Detail> {
+    caller.needs(Scope::Read)?;
+    let mut conn = cx.db.read().await?;
+    let key = match message.api_key {
+        Some(key) => api_keys::name(&mut conn, caller.account, key).await?,
+        None => None,
+    };
+    let parts = match message.parts {
+        ..=1 => Vec::new(),
+        _ => parts::standing(&mut conn, caller.account, message.id).await?,
+    };
+    Ok(Detail { key, parts })
 }
 
 /// The caller's messages below `before` that were asked for, the newest first, and below which one there may be more:

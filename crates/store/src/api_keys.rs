@@ -74,6 +74,15 @@ pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<ApiKey>> {
     conn.query(sql, &[account.0.into()], key).await
 }
 
+/// What an account called one of its keys, revoked or not.
+///
+/// # Errors
+/// As any read.
+pub async fn name(conn: &mut Conn, account: AccountId, id: ApiKeyId) -> Result<Option<String>> {
+    let sql = "SELECT name FROM api_keys WHERE id = $1 AND account = $2";
+    conn.query_one(sql, &[id.0.into(), account.0.into()], |r| r.text(0)).await
+}
+
 /// Revokes a key from `at` on; false when there is no such key, or it was revoked before.
 ///
 /// # Errors

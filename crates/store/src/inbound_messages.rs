@@ -81,6 +81,38 @@ pub async fn of(
     conn.query(sql, &params, inbound).await
 }
 
+/// The newest messages of an account in one mode, the newest first; at most `limit`, among the newest 10,000 of both
+/// modes. Test messages have an index of their own, since they may be few among many.
+///
+/// # Errors
+/// As any read.
+pub async fn newest(
+    conn: &mut Conn,
+    (account, mode): (AccountId, Mode),
+    limit: i64,
+) -> Result<Vec<InboundMessage>> {
+    macro_rules! newest {
+        ($from:literal) => {
+            concat!(
+                "SELECT account, id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
+                 FROM (SELECT * FROM inbound_messages ",
+                $from,
+                " ORDER BY id DESC LIMIT 10000) AS newest
+                 WHERE mode = $2 LIMIT $3"
+            )
+        };
+    }
+    let test = conn.pick(
+        newest!("INDEXED BY inbound_messages_test WHERE account = $1 AND mode = 1"),
+        newest!("WHERE account = $1 AND mode = 1"),
+    );
+    let sql = if mode == Mode::Test { test } else { newest!("WHERE account = $1") };
+    let params = [account.0.into(), mode.code().into(), limit.into()];
+    let mut all = conn.query(sql, &params, inbound).await?;
+    all.sort_unstable_by_key(|m| std::cmp::Reverse(m.id));
+    Ok(all)
+}
+
 /// What one person wrote to an account in one mode before `before`, the newest first; at most `limit`.
 ///
 /// # Errors

@@ -56,6 +56,20 @@ pub async fn of(conn: &mut Conn, messages: &[(AccountId, MessageId)]) -> Result<
     conn.bulk_query(&OF, &rows.collect(), key).await
 }
 
+/// The parts of a message that the carrier has taken, counted from 1, each with whether it arrived.
+///
+/// # Errors
+/// As any read.
+pub async fn standing(
+    conn: &mut Conn,
+    account: AccountId,
+    message: MessageId,
+) -> Result<Vec<(i16, bool)>> {
+    let sql = "SELECT part, delivered FROM parts WHERE account = $1 AND message = $2 ORDER BY part";
+    let read = |r: &Row<'_>| Ok((r.small(0)?, r.int(1)? != 0));
+    conn.query(sql, &[account.0.into(), message.0.into()], read).await
+}
+
 fn key(r: &Row<'_>) -> Result<PartKey> {
     Ok((AccountId(r.int(0)?), MessageId(r.uuid(1)?), r.small(2)?))
 }

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, header};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -166,12 +167,11 @@ impl<'a> Fields<'a> {
     }
 
     /// A whole number within bounds, that may be left out.
-    pub(crate) fn number(&mut self, field: &str, least: i64, most: i64) -> Option<i64> {
+    pub(crate) fn number(&mut self, field: &str, bounds: &RangeInclusive<i64>) -> Option<i64> {
         match self.take(field)? {
-            Any::Int(n) if (least..=most).contains(&n) => Some(n),
+            Any::Int(n) if bounds.contains(&n) => Some(n),
             Any::Int(_) => {
-                let detail = format!("This must be from {least} to {most}.");
-                self.fault(field, FaultCode::OutOfRange, detail);
+                self.fault(field, FaultCode::OutOfRange, out_of_range(bounds));
                 None
             }
             other => {
@@ -201,6 +201,11 @@ impl<'a> Fields<'a> {
             n => Err(Problem::invalid(format!("{n} things are wrong: see 'errors'."), self.faults)),
         }
     }
+}
+
+/// What is said of a number that is not within its bounds.
+pub(crate) fn out_of_range(bounds: &RangeInclusive<i64>) -> String {
+    format!("This must be from {} to {}.", bounds.start(), bounds.end())
 }
 
 /// A clause of ours as a sentence of its own.

@@ -23,6 +23,7 @@ mod query;
 mod rate_limit;
 mod requests;
 mod router;
+mod sending;
 mod tls;
 mod turn;
 mod view;

@@ -44,6 +44,17 @@ pub fn measure(text: &str) -> Size {
     }
 }
 
+/// How many units the last part of a text still has room for, as long as it stays in its encoding.
+pub fn room(text: &str) -> usize {
+    let Size { encoding, parts, units } = measure(text);
+    if parts == 1 {
+        return single_limit(encoding).saturating_sub(usize::try_from(units).unwrap_or(usize::MAX));
+    }
+    let pieces = Pieces::of(text, encoding);
+    let cost = |piece: &str| piece.chars().map(|c| Pieces::of(text, encoding).cost(c)).sum();
+    part_limit(encoding).saturating_sub(pieces.last().map_or(0, cost))
+}
+
 /// Encodes a text into its parts, as many as [`measure`] says; with more than one, each begins with
 /// an 8-bit concatenation header that carries `reference`. A text of more than 255 parts can't be
 /// sent and has none.
@@ -270,6 +281,21 @@ mod tests {
             gathered(mixed.boxed(), 1_000),
             gathered(any::<char>().boxed(), 1_000),
         ]
+    }
+
+    #[test]
+    fn the_last_part_has_room() {
+        for (text, left) in [
+            (String::new(), 160),
+            ("a".repeat(160), 0),
+            ("€".repeat(10), 140),
+            ("a".repeat(161), 145),
+            ("é€".repeat(54), 144),
+            ("я".into(), 69),
+            ("я".repeat(71), 63),
+        ] {
+            assert_eq!(room(&text), left, "{text}");
+        }
     }
 
     proptest! {

@@ -14,10 +14,15 @@ mod commands;
 mod config;
 #[cfg(test)]
 mod dashboard;
+mod dashboard_conversations;
 #[cfg(test)]
 mod dashboard_figures;
 #[cfg(test)]
+mod dashboard_messages;
+#[cfg(test)]
 mod dashboard_pages;
+#[cfg(test)]
+mod dashboard_send;
 #[cfg(test)]
 mod dashboard_tenants;
 #[cfg(test)]
@@ -28,6 +33,8 @@ mod docs;
 mod documentation;
 #[cfg(test)]
 mod draining;
+#[cfg(test)]
+mod entrance;
 #[cfg(test)]
 mod first_message;
 #[cfg(test)]
@@ -52,6 +59,8 @@ mod listen;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod mail;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod openapi;
@@ -66,6 +75,8 @@ mod patience;
 #[cfg(test)]
 #[cfg(feature = "test-peers")]
 mod peers;
+#[cfg(test)]
+mod people;
 #[cfg(test)]
 mod ports;
 #[cfg(test)]
@@ -87,6 +98,8 @@ mod samples;
 mod schema;
 #[cfg(test)]
 mod sealing;
+#[cfg(test)]
+mod second_step;
 #[cfg(test)]
 mod send_sms;
 #[cfg(test)]

@@ -88,6 +88,8 @@ CREATE INDEX messages_test ON messages (account, id) WHERE mode = 1;
 
 -- Conversations: what one person wrote.
 CREATE INDEX inbound_messages_sender ON inbound_messages (account, sender, id);
+-- Who wrote last in test mode, which may be few among many live messages.
+CREATE INDEX inbound_messages_test ON inbound_messages (account, id) WHERE mode = 1;
 
 -- How each node's line to each carrier is, as it was when it was last written down.
 CREATE TABLE bind_status (

@@ -2,11 +2,16 @@
 
 mod assets;
 mod audit;
+mod bubbles;
+mod conversations;
 mod csrf;
+mod draft;
 mod figure;
 mod form;
 mod join;
 mod live;
+mod messages;
+mod moment;
 mod operator;
 mod optouts;
 mod outside;
@@ -20,6 +25,7 @@ pub(crate) mod refusal;
 mod reset;
 pub(crate) mod routes;
 mod security;
+mod send;
 mod shell;
 mod sign_in;
 mod sign_up;

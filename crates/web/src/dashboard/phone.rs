@@ -1,6 +1,8 @@
 //! The phone: virtual handsets on a page, for test messages.
 
 use crate::app::App;
+use crate::dashboard::bubbles::{self, Bubble};
+use crate::dashboard::draft;
 use crate::dashboard::form::{Faults, Form};
 use crate::dashboard::page;
 use crate::dashboard::refusal::Refusal;
@@ -13,15 +15,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::account::Mode;
-use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
-use heliograph_service::error::Error;
-use heliograph_service::messages::{DEFAULT_VALIDITY, Send};
-use heliograph_service::once::Once;
 use heliograph_service::{conversations, handsets, messages};
 use std::sync::Arc;
 use uuid::Uuid;
-use view::{Bubble, Handset, Step, Told};
+use view::{Handset, Step, Told};
 
 mod view;
 
@@ -116,12 +114,13 @@ async fn show(
     if caller.mode != Mode::Test {
         return Ok(page::go("/messages"));
     }
-    let shell = visit.shell(app, "phone", "Phone").await?;
+    let mut shell = visit.shell(app, "phone", "Phone").await?;
+    shell.notice = draft::notice(&typed.faults);
     let people = conversations::people(cx, &caller, HANDSETS).await?;
     let number = number.or(people.first().map(|p| p.number));
     let (mut said, mut opted_out, mut told) = (Vec::new(), false, Vec::new());
     if let Some(number) = number {
-        said = conversations::with(cx, &caller, number, BUBBLES).await?;
+        said = conversations::with(cx, &caller, number, (Uuid::max(), BUBBLES)).await?;
         opted_out = conversations::opted_out(cx, &caller, number).await?;
         told = view::told(app, &caller, &said).await?;
     }
@@ -133,10 +132,10 @@ async fn show(
         shell,
         here: if shown.is_empty() { "/phone".to_owned() } else { format!("/phone/{shown}") },
         handsets: people.iter().map(|p| Handset::new(p, number)).collect(),
-        initials: view::initials(&shown),
+        initials: bubbles::initials(&shown),
         number: shown,
         sender: view::sender(&said),
-        bubbles: view::bubbles(&said),
+        bubbles: bubbles::bubbles(&said),
         opted_out,
         happened: view::steps(&said),
         told,
@@ -185,52 +184,18 @@ async fn send(State(app): State<Arc<App>>, posted: Posted) -> Result<Response, R
         return Err(Refusal::not_found());
     }
     let mut faults = Faults::default();
-    let typed = read(&form, &mut faults);
-    let (Some(send), Ok(once)) = (typed, form.text("once").parse::<Uuid>()) else {
+    let Some(send) = draft::read(&form, &mut faults) else {
         return show(&app, &visit, None, Typed { form, faults }).await;
     };
     let number = send.recipient;
-    let once = Once { key: format!("phone {once}"), fingerprint: [0; 32] };
+    let once = draft::once(&form)?;
     match messages::send(&app.context, &app.writer, &caller, send, Some(once)).await {
         Ok(_) => Ok(page::go(&format!("/phone/{number}"))),
-        Err(Error::RecipientOptedOut) => {
-            let why = "This person opted out (STOP). Reply START on the phone, and they can be written to again.";
-            faults.add("recipient", why);
+        Err(error) => {
+            draft::explain(error, &mut faults)?;
             show(&app, &visit, Some(number), Typed { form, faults }).await
         }
-        Err(error @ Error::TooManyParts { .. }) => {
-            faults.add("text", error.to_string());
-            show(&app, &visit, Some(number), Typed { form, faults }).await
-        }
-        Err(other) => Err(other.into()),
     }
-}
-
-fn read(form: &Form, faults: &mut Faults) -> Option<Send> {
-    let recipient = form.text("recipient").parse::<Recipient>();
-    let originator = form.text("originator").parse::<Originator>();
-    let text = form.raw("text").replace("\r\n", "\n");
-    if let Err(error) = &recipient {
-        faults.add("recipient", error.to_string());
-    }
-    if let Err(error) = &originator {
-        faults.add("originator", error.to_string());
-    }
-    if text.trim().is_empty() {
-        faults.add("text", "write something");
-    }
-    if !faults.is_empty() {
-        return None;
-    }
-    Some(Send {
-        originator: originator.ok()?,
-        recipient: recipient.ok()?,
-        text,
-        reference: None,
-        validity: DEFAULT_VALIDITY,
-        max_parts: None,
-        block_optout: true,
-    })
 }
 
 /// Types a reply on the handset.

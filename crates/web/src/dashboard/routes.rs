@@ -4,9 +4,9 @@ use crate::app::App;
 use crate::dashboard::refusal::{self, Refusal};
 use crate::dashboard::visit::Visit;
 use crate::dashboard::{
-    assets, audit, join, live, operator, optouts, overview, page, people, phone, place, reset,
+    assets, audit, conversations, join, live, messages, operator, optouts, overview, page, people,
+    phone, place, reset, security, send, sign_in, sign_up,
 };
-use crate::dashboard::{security, sign_in, sign_up};
 use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
@@ -30,6 +30,9 @@ pub(crate) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
         .merge(overview::routes())
         .merge(optouts::routes())
         .merge(operator::routes())
+        .merge(messages::routes())
+        .merge(conversations::routes())
+        .merge(send::routes())
         .layer(axum::middleware::from_fn_with_state(app.clone(), refusal::render))
         .merge(assets::routes())
         .layer(CompressionLayer::new())

@@ -3,14 +3,16 @@
 import { fresh } from "./fresh.js";
 
 const today = { hour: "2-digit", minute: "2-digit" };
-const thisYear = { day: "numeric", month: "short", ...today };
-const longAgo = { day: "numeric", month: "short", year: "numeric" };
+const day = { day: "numeric", month: "short" };
+const thisYear = { ...day, ...today };
+const longAgo = { ...day, year: "numeric" };
 const exact = { dateStyle: "medium", timeStyle: "long" };
 const STYLES = { clock: { ...today, second: "2-digit" }, day: longAgo, short: today };
 
 function style(node, at, now) {
   const fixed = STYLES[node.dataset.time];
   if (fixed) return fixed;
+  if (node.dataset.time === "brief") return at.toDateString() === now.toDateString() ? today : day;
   if (at.toDateString() === now.toDateString()) return today;
   return at.getFullYear() === now.getFullYear() ? thisYear : longAgo;
 }

@@ -63,7 +63,7 @@ pub(crate) async fn list(
 
 fn filter(params: &mut Params<'_>) -> Filter {
     Filter {
-        status: params.parsed("status", FaultCode::InvalidValue, status),
+        status: params.parsed("status", FaultCode::InvalidValue, read),
         recipient: params.parsed("recipient", FaultCode::InvalidNumber, read),
         reference: params.text("reference").map(std::borrow::Cow::into_owned),
         campaign: params.parsed("campaignId", FaultCode::InvalidValue, |text| {
@@ -76,12 +76,6 @@ fn filter(params: &mut Params<'_>) -> Filter {
 
 fn read<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|e: T::Err| e.to_string())
-}
-
-fn status(text: &str) -> Result<Status, String> {
-    let names = Status::ALL.map(Status::name);
-    let found = Status::ALL.into_iter().find(|s| s.name() == text);
-    found.ok_or_else(|| format!("this must be one of {}", names.join(", ")))
 }
 
 /// A plus sign that nobody encoded arrives as a blank: in an instant it can only have been a plus.

@@ -11,6 +11,7 @@ use crate::once;
 use crate::openapi::operation::Operation;
 use crate::openapi::written::{NotYetScheduled, OnlyFalse, WrittenNumber, WrittenOriginator};
 use crate::query;
+use crate::sending;
 use crate::view::json;
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -32,7 +33,6 @@ use std::time::Duration;
 use utoipa::ToSchema;
 
 const BODY_LIMIT: usize = 1 << 20;
-const REFERENCE_LIMIT: usize = 255;
 
 /// Where [`send_sms`] answers.
 pub(crate) const SEND_SMS: &str = "/v1/send/sms";
@@ -142,15 +142,15 @@ fn parse(json: &[u8]) -> Result<(Send, bool), Problem> {
     let recipient = fields.required("recipient", FaultCode::InvalidNumber);
     let text = fields.required_text("text").map(std::borrow::Cow::into_owned);
     if text.as_deref() == Some("") {
-        fields.fault("text", FaultCode::Required, "The text must hold at least one character.");
+        fields.fault("text", FaultCode::Required, sending::NO_TEXT);
     }
     let reference = fields.text("reference").map(std::borrow::Cow::into_owned);
-    if reference.as_ref().is_some_and(|r| r.chars().count() > REFERENCE_LIMIT) {
-        let detail = format!("This must be at most {REFERENCE_LIMIT} characters.");
+    if let Some(detail) = reference.as_deref().and_then(sending::bad_reference) {
         fields.fault("reference", FaultCode::TooLong, detail);
     }
-    let validity = fields.number("validitySeconds", 60, 259_200);
-    let max_parts = fields.number("maxParts", 1, 255).and_then(|n| u16::try_from(n).ok());
+    let validity = fields.number("validitySeconds", &sending::VALIDITY);
+    let max_parts =
+        fields.number("maxParts", &sending::MAX_PARTS).and_then(|n| u16::try_from(n).ok());
     let dry_run = fields.flag("dryRun").unwrap_or(false);
     // Consent is the safe default: only who says so overrides it.
     let block_optout = fields.flag("blockOptout").unwrap_or(true);

@@ -1,17 +1,15 @@
 //! How a phone looks: its handsets, its bubbles, and what happened to the last message.
 
 use crate::app::App;
+use crate::dashboard::bubbles::{glimpse, initials};
+use crate::dashboard::moment;
 use crate::dashboard::refusal::Refusal;
-use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::message::{Message, State, Status};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use heliograph_service::caller::Caller;
 use heliograph_service::conversations::{self, Person};
 use heliograph_service::webhooks;
-
-/// How much of a message stands in a list, in characters.
-const GLIMPSE: usize = 60;
 
 /// A handset in the list.
 pub(crate) struct Handset {
@@ -26,85 +24,16 @@ pub(crate) struct Handset {
 impl Handset {
     pub(crate) fn new(person: &Person, open: Option<Recipient>) -> Self {
         let (message, number) = (&person.last.0, person.number.to_string());
-        let (iso, at) = instant(message.accepted_at);
+        let (iso, at) = moment::clock(message.accepted_at);
         Self {
             initials: initials(&number),
             number,
-            last: message.text.chars().take(GLIMPSE).collect(),
+            last: glimpse(&message.text),
             iso,
             at,
             open: Some(person.number) == open,
         }
     }
-}
-
-/// The last two digits stand for whoever has no name.
-pub(crate) fn initials(number: &str) -> String {
-    number.get(number.len().saturating_sub(2)..).unwrap_or_default().to_owned()
-}
-
-/// As on the wire, and for who has no script: the time of day in UTC.
-fn instant(at: Timestamp) -> (String, String) {
-    let iso = at.to_string();
-    let clock = iso.get(11..16).unwrap_or_default();
-    let text = format!("{clock} UTC");
-    (iso, text)
-}
-
-/// A bubble.
-pub(crate) struct Bubble {
-    /// Names it, so that a page that changes keeps what it has.
-    pub(crate) id: String,
-    /// The day, above the first bubble of it.
-    pub(crate) divider: String,
-    /// The person wrote it.
-    pub(crate) from_person: bool,
-    pub(crate) text: String,
-    pub(crate) iso: String,
-    pub(crate) at: String,
-    /// `queued` and so on; empty for what the person wrote.
-    pub(crate) status: String,
-    /// Why it failed.
-    pub(crate) reason: String,
-}
-
-/// All bubbles, the newest last.
-pub(crate) fn bubbles(said: &[conversations::Bubble]) -> Vec<Bubble> {
-    let mut day = String::new();
-    let bubble = |one: &conversations::Bubble| {
-        let mut bubble = match one {
-            conversations::Bubble::Sent(sent) => sent_bubble(&sent.0, &sent.1),
-            conversations::Bubble::Received(received) => received_bubble(received),
-        };
-        let its = bubble.iso.get(..10).unwrap_or_default();
-        if its != day {
-            day = its.to_owned();
-            bubble.divider.clone_from(&day);
-        }
-        bubble
-    };
-    said.iter().map(bubble).collect()
-}
-
-fn sent_bubble(message: &Message, state: &State) -> Bubble {
-    let (iso, at) = instant(message.accepted_at);
-    Bubble {
-        id: message.id.to_string(),
-        divider: String::new(),
-        from_person: false,
-        text: message.text.clone(),
-        iso,
-        at,
-        status: state.status.name().to_lowercase(),
-        reason: state.failure.as_ref().map_or("", |f| f.code.detail()).to_owned(),
-    }
-}
-
-fn received_bubble(message: &InboundMessage) -> Bubble {
-    let (iso, at) = instant(message.received_at);
-    let (divider, status, reason) = (String::new(), String::new(), String::new());
-    let (id, text) = (message.id.to_string(), message.text.clone());
-    Bubble { id, divider, from_person: true, text, iso, at, status, reason }
 }
 
 fn last_sent(said: &[conversations::Bubble]) -> Option<&(Message, State)> {
