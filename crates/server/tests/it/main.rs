@@ -14,6 +14,7 @@ mod commands;
 mod config;
 #[cfg(test)]
 mod dashboard;
+#[cfg(test)]
 mod dashboard_conversations;
 #[cfg(test)]
 mod dashboard_figures;
