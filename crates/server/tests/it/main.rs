@@ -17,6 +17,8 @@ mod dashboard;
 #[cfg(test)]
 mod dashboard_conversations;
 #[cfg(test)]
+mod dashboard_figures;
+#[cfg(test)]
 mod dashboard_messages;
 #[cfg(test)]
 mod dashboard_pages;
