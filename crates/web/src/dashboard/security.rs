@@ -158,8 +158,9 @@ fn browser(agent: &str) -> String {
         ("Mac OS", "macOS"),
         ("Linux", "Linux"),
     ];
-    let find =
-        |all: [(&str, &'static str); 6]| all.into_iter().find(|(mark, _)| agent.contains(mark));
+    let find = |all: [(&'static str, &'static str); 6]| {
+        all.into_iter().find(|(mark, _)| agent.contains(mark))
+    };
     match (find(BROWSERS), find(SYSTEMS)) {
         (Some((_, browser)), Some((_, system))) => format!("{browser} on {system}"),
         _ if agent.is_empty() => "A program without a name".to_owned(),
