@@ -129,6 +129,13 @@ impl Page {
         field.and_then(|tag| attribute(tag, "value")).unwrap_or_else(|| panic!("{}", self.path))
     }
 
+    /// The name under which whatever its first such form makes is made one time.
+    pub(crate) fn once(&self) -> String {
+        let all = tags(&self.text(), "input");
+        let field = all.iter().find(|tag| attribute(tag, "name").as_deref() == Some("once"));
+        field.and_then(|tag| attribute(tag, "value")).unwrap_or_else(|| panic!("{}", self.path))
+    }
+
     /// What stands in the fields of the form that posts to `action`.
     fn form(&self, action: &str) -> Vec<(String, String)> {
         let html = self.text();

@@ -25,6 +25,8 @@ mod dashboard_pages;
 #[cfg(test)]
 mod dashboard_send;
 #[cfg(test)]
+mod dashboard_settings;
+#[cfg(test)]
 mod dashboard_tenants;
 #[cfg(test)]
 mod database;
