@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 const WIDTHS: [(u32, u32); 2] = [(1_440, 900), (360, 800)];
-/// Asks axe about all that it knows; gives back what is wrong and where.
+/// Asks axe about all that it knows, once no colour changes any more; gives back what is wrong and where.
 const ASK: &str = "const done = arguments[arguments.length - 1];
+    document.getAnimations().forEach((animation) => animation.finish());
     axe.run(document, { resultTypes: ['violations'] }).then(
         ({ violations }) => done(violations.flatMap((v) =>
             v.nodes.map((n) => `${v.id}: ${n.target.join(' ')}: ${n.failureSummary}`))),

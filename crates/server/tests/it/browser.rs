@@ -112,6 +112,16 @@ pub(crate) fn form(path: &str, fields: &[(&str, &str)]) -> Request {
     request.header("Content-Type", "application/x-www-form-urlencoded")
 }
 
+/// The same in the way in which files are sent.
+pub(crate) fn form_with_files(path: &str, fields: &[(&str, &str)]) -> Request {
+    let part = |(name, value): &(&str, &str)| {
+        format!("--edge\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
+    let body: String = fields.iter().map(part).chain(["--edge--\r\n".to_owned()]).collect();
+    let request = Request::new("POST", path).body(body);
+    request.header("Content-Type", "multipart/form-data; boundary=edge")
+}
+
 impl Page {
     pub(crate) fn text(&self) -> String {
         self.answer.text()

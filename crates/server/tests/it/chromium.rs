@@ -69,8 +69,8 @@ impl Chromium {
         let runtime = { runtime }.worker_threads(1).enable_all().build().unwrap();
         let mut builder = ClientBuilder::new(HttpConnector::new());
         builder.capabilities(capabilities(&profile));
-        let client = builder.connect(&format!("http://127.0.0.1:{port}"));
-        let client = Some(runtime.block_on(client).unwrap());
+        let address = format!("http://127.0.0.1:{port}");
+        let client = Some(runtime.block_on(builder.connect(&address)).unwrap());
         Self { client, runtime, base: base.to_owned(), _driver: driver, _profile: profile }
     }
 

@@ -93,6 +93,9 @@ mod samples;
 #[cfg(feature = "test-schema")]
 mod schema;
 #[cfg(test)]
+#[cfg(feature = "test-browser")]
+mod screenshots;
+#[cfg(test)]
 mod sealing;
 #[cfg(test)]
 mod send_sms;
