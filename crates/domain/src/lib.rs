@@ -29,4 +29,5 @@ pub mod target;
 pub mod text;
 pub mod time;
 pub mod totp;
+pub mod trouble;
 pub mod webhook;

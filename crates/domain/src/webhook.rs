@@ -2,12 +2,13 @@
 
 use crate::account::Mode;
 use crate::event::Kind;
-use crate::id::{AccountId, EndpointId};
+use crate::id::{AccountId, EndpointId, EventId};
 use crate::time::Timestamp;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub const PATIENCE: Duration = Duration::from_secs(5 * 24 * 3_600);
 /// The bytes of a fresh secret: as many as Standard Webhooks asks for at least.
 pub const SECRET_BYTES: usize = 24;
 const PREFIX: &str = "whsec_";
+/// What a sender of webhooks calls itself.
+const WHO: &str = concat!("Heliograph/", env!("CARGO_PKG_VERSION"));
 
 /// What signs an endpoint's webhooks: `whsec_` and base64. Printing it for debugging shows nothing of it.
 #[derive(Clone, PartialEq, Eq)]
@@ -143,6 +146,24 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// The headers of a POST of this event that begins at `now`, but for those that its connection needs.
+    pub fn headers(
+        &self,
+        now: Timestamp,
+        event: EventId,
+        body: &[u8],
+    ) -> [(&'static str, Cow<'static, str>); 5] {
+        let (id, seconds) = (event.to_string(), now.millis().div_euclid(1_000));
+        let signatures = self.signatures(now, &id, seconds, body);
+        [
+            ("user-agent", Cow::Borrowed(WHO)),
+            ("content-type", Cow::Borrowed("application/json")),
+            ("webhook-id", id.into()),
+            ("webhook-timestamp", seconds.to_string().into()),
+            ("webhook-signature", signatures.into()),
+        ]
+    }
+
     /// The `webhook-signature` header: one signature, or two for a day after a rotation.
     pub fn signatures(&self, now: Timestamp, id: &str, timestamp: i64, body: &[u8]) -> String {
         let mut all = self.secret.sign(id, timestamp, body);

@@ -9,6 +9,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use heliograph_domain::id::EndpointId;
 use heliograph_domain::lease::STOP_AFTER;
 use heliograph_domain::target::{Reach, Target};
+use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::Endpoint;
 use heliograph_service::context::Context;
 use heliograph_service::deliveries::{self, Response};
@@ -58,6 +59,8 @@ type Claimed = Result<Vec<Parcel>, writer::Error>;
 struct Done {
     parcel: Parcel,
     response: Response,
+    /// When it began, by the clock that it was signed with.
+    begun_at: Timestamp,
     took: Duration,
     line: Option<Line>,
 }
@@ -207,12 +210,13 @@ impl Courier {
             now: self.with.context.db.now(),
             timeout,
         };
+        let begun_at = post.now;
         let line = self.line();
         let work = async move {
             let begun = Instant::now();
             let (response, line) = post.send(line).await;
             drop(socket);
-            Done { parcel, response, took: begun.elapsed(), line }
+            Done { parcel, response, begun_at, took: begun.elapsed(), line }
         };
         self.posts.push(work.boxed());
     }
@@ -232,18 +236,20 @@ impl Courier {
     }
 
     fn put_off(&mut self, parcel: Parcel) {
-        self.note(parcel, Duration::ZERO, Verdict::NotTried);
+        let now = self.with.context.db.now();
+        self.note(parcel, (now, Duration::ZERO), Verdict::NotTried);
     }
 
-    fn note(&mut self, parcel: Parcel, took: Duration, verdict: Verdict) {
-        let (account, at) = (parcel.event.account, self.with.context.db.now());
+    /// The end is counted from the beginning, so that who knows both knows what was signed.
+    fn note(&mut self, parcel: Parcel, (begun_at, took): (Timestamp, Duration), verdict: Verdict) {
+        let (account, at) = (parcel.event.account, begun_at.after(took));
         let (lease, primary) = (parcel.lease, parcel.primary);
         self.attempts.push(Attempted { lease, account, primary, at, took, verdict });
         self.places.push(parcel.room);
     }
 
     fn on_done(&mut self, done: Done) {
-        let Done { parcel, response, took, line } = done;
+        let Done { parcel, response, begun_at, took, line } = done;
         if let Some(line) = line {
             let kept = !line.is_http2() || !self.lines.iter().any(Line::is_http2);
             if kept {
@@ -268,7 +274,7 @@ impl Courier {
         if self.desk.is_bound() != self.breaker.is_well() {
             self.desk.set_bound(self.breaker.is_well());
         }
-        self.note(parcel, took, verdict);
+        self.note(parcel, (begun_at, took), verdict);
     }
 
     /// One report is under way at a time: what happens meanwhile goes with the next.

@@ -2,9 +2,11 @@
 
 use crate::line::Line;
 use heliograph_domain::target::{Reach, Resolver, Target};
+use heliograph_domain::trouble::Trouble;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
+use std::io::{Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +48,9 @@ impl HttpClient {
     pub(crate) async fn dial(&self, target: &Target, reach: &Reach) -> Result<Line, String> {
         match tokio::time::timeout(CONNECT, self.connect(target, reach)).await {
             Ok(done) => done,
-            Err(_) => Err(format!("no connection within {} s", CONNECT.as_secs())),
+            Err(_) => {
+                Err(format!("{} within {} s", Trouble::NoConnection.word(), CONNECT.as_secs()))
+            }
         }
     }
 
@@ -70,35 +74,44 @@ impl HttpClient {
         let mut why = String::new();
         for address in addresses.into_iter().take(MOST_ADDRESSES) {
             if let Err(refused) = reach.check(address, target.is_https()) {
-                why = refused.to_string();
+                why = Trouble::NotAllowed.says(&refused.to_string());
                 continue;
             }
             match TcpStream::connect(SocketAddr::new(address, target.port())).await {
                 Ok(stream) => return Ok(stream),
-                Err(e) => why = format!("{address} port {}: {e}", target.port()),
+                Err(e) => why = unreached(&e, &format!("{address} port {}", target.port())),
             }
         }
         Err(why)
     }
 }
 
+/// Why nobody was reached there.
+fn unreached(e: &Error, place: &str) -> String {
+    match e.kind() {
+        ErrorKind::ConnectionRefused => Trouble::Refused.says(place),
+        _ => Trouble::NoConnection.says(&format!("{place}: {e}")),
+    }
+}
+
 /// Why TLS did not come about, and what to do where that is known.
-fn words(e: &std::io::Error) -> String {
-    use rustls::{CertificateError, Error, InvalidMessage};
-    let inner = e.get_ref().and_then(|e| e.downcast_ref::<Error>());
-    match inner {
-        Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            "TLS: what answers there does not speak TLS".to_owned()
+fn words(e: &Error) -> String {
+    use rustls::{CertificateError, Error as TlsError, InvalidMessage};
+    let inner = e.get_ref().and_then(|e| e.downcast_ref::<TlsError>());
+    let why = match inner {
+        Some(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            "what answers there does not speak TLS".to_owned()
         }
-        Some(Error::InvalidCertificate(why)) => match why {
+        Some(TlsError::InvalidCertificate(why)) => match why {
             CertificateError::UnknownIssuer | CertificateError::Other(_) => {
-                "TLS: the certificate was not issued by an authority that is publicly trusted (self-signed?)"
+                "the certificate was not issued by an authority that is publicly trusted (self-signed?)"
                     .to_owned()
             }
-            why => format!("TLS: the certificate can't be accepted: {why}"),
+            why => format!("the certificate can't be accepted: {why}"),
         },
-        _ => format!("TLS: {e}"),
-    }
+        _ => e.to_string(),
+    };
+    Trouble::Tls.says(&why)
 }
 
 /// The addresses of a target's host, written or resolved.
@@ -107,8 +120,12 @@ async fn addresses(resolver: &dyn Resolver, target: &Target) -> Result<Vec<IpAdd
         return Ok(vec![address]);
     }
     let host = target.host();
-    let found = resolver.resolve(host.clone()).await.map_err(|e| format!("{host}: {e}"))?;
-    if found.is_empty() { Err(format!("{host} has no address")) } else { Ok(found) }
+    let found = resolver.resolve(host.clone()).await;
+    let found = found.map_err(|e| Trouble::NoName.says(&format!("{host}: {e}")))?;
+    match found.is_empty() {
+        true => Err(Trouble::NoName.says(&format!("{host} has no address"))),
+        false => Ok(found),
+    }
 }
 
 async fn http1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(io: S) -> Result<Line, String> {

@@ -6,18 +6,15 @@ use bytes::Bytes;
 use heliograph_domain::event::Event;
 use heliograph_domain::target::{Reach, Target};
 use heliograph_domain::time::Timestamp;
+use heliograph_domain::trouble::Trouble;
 use heliograph_domain::webhook::Endpoint;
 use heliograph_service::deliveries::Response;
 use http_body_util::Full;
-use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::HOST;
 use hyper::{Request, Version};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
-
-const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
-const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-const WHO: &str = concat!("Heliograph/", env!("CARGO_PKG_VERSION"));
 
 /// A webhook that is about to be told.
 pub(crate) struct Post {
@@ -39,7 +36,7 @@ impl Post {
             Ok((Ok(answer), line)) => (self.response(answer), line),
             Ok((Err(why), _)) => (Response::Broken(why), None),
             Err(_) => {
-                let why = format!("no answer within {} s", timeout.as_secs());
+                let why = format!("{} within {} s", Trouble::Silent.word(), timeout.as_secs());
                 (Response::Broken(why), None)
             }
         }
@@ -70,21 +67,17 @@ impl Post {
     }
 
     fn request(&self, body: Bytes, line: &Line) -> Result<Request<Full<Bytes>>, String> {
-        let id = self.event.id.to_string();
-        let seconds = self.now.millis().div_euclid(1_000);
-        let signatures = self.endpoint.signatures(self.now, &id, seconds, &body);
+        let headers = self.endpoint.headers(self.now, self.event.id, &body);
         let target = &self.target;
         // HTTP/2 tells the host beside the path, HTTP/1.1 in a header.
         let request = match line.is_http2() {
             true => Request::post(target.as_str()).version(Version::HTTP_2),
             false => Request::post(target.path()).header(HOST, target.authority()),
         };
-        let request = request
-            .header(USER_AGENT, HeaderValue::from_static(WHO))
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .header(WEBHOOK_ID, id)
-            .header(WEBHOOK_TIMESTAMP, seconds)
-            .header(WEBHOOK_SIGNATURE, signatures);
+        let with = |request: hyper::http::request::Builder, (name, value): (&str, Cow<'_, str>)| {
+            request.header(name, value.as_ref())
+        };
+        let request = headers.into_iter().fold(request, with);
         request.body(Full::new(body)).map_err(|e| e.to_string())
     }
 

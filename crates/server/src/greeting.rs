@@ -3,6 +3,7 @@
 use crate::output;
 use anyhow::Context as _;
 use heliograph_domain::account::{Mode, Scopes};
+use heliograph_service::audit::Actor;
 use heliograph_service::context::Context;
 use heliograph_service::one_time_links::{self, Kind};
 use heliograph_service::{accounts, api_keys};
@@ -18,8 +19,8 @@ pub(crate) async fn greet(context: &Context, currency: &str, base: &str) -> anyh
     let account = accounts::create(context, DEMO, currency, true).await?;
     let account = account.context("the demo account could not be made")?;
     let random = random()?;
-    let what = (Mode::Test, Scopes::ALL);
-    let (_, key) = api_keys::create(context, account, what, "first key", &random).await?;
+    let (by, what) = (Actor::operator(account), (Mode::Test, Scopes::ALL));
+    let (_, key) = api_keys::create(context, &by, what, "first key", &random).await?;
     let key = key.reveal();
     let link = one_time_links::make(context, DEMO, Kind::SignIn).await?;
     let link = link.reveal();

@@ -14,6 +14,7 @@ mod shutdown;
 mod simulator;
 mod system;
 mod telemetry;
+mod usage;
 
 use clap::Parser;
 use commands::{Cli, Command};

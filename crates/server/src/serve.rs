@@ -4,7 +4,7 @@ use crate::commands::{Role, ServeArgs};
 use crate::config::Config;
 use crate::shutdown::Running;
 use crate::system::{RandomIds, SystemClock, SystemRandom, SystemResolver, open_files};
-use crate::{carriers, config, folder, greeting, share, telemetry};
+use crate::{carriers, config, folder, greeting, share, telemetry, usage};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
 use heliograph_engine::{Engine, Mailer};
@@ -79,6 +79,8 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     let mut running = Running::new(writer, config.limits.max_in_flight);
     running.background.spawn(upkeep(metrics.clone()));
     running.background.spawn(hangups(hangup, nudge.clone()));
+    let keyring = Keyring::default();
+    running.background.spawn(usage::keep(context.clone(), keyring.clone()));
     if roles.contains(&Role::Engine) {
         let (carriers, simulator) =
             carriers::start(&context, &config, numbers, &mut running.background).await?;
@@ -95,7 +97,7 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
         let limit = config.limits.requests_per_second;
         let (share, shares) = watch::channel(limit);
         running.background.spawn(share::keep(context.clone(), limit, share));
-        let (keyring, rate_limit) = (Keyring::default(), RateLimit::new(shares));
+        let (keyring, rate_limit) = (keyring.clone(), RateLimit::new(shares));
         let entrance = Entrance::new(start_hashing()?);
         let app =
             App { context, writer, keyring, rate_limit, entrance, gate, behind_proxy, metrics };
@@ -107,6 +109,7 @@ async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
     }
     drop(to_writer);
     let ended = running.until_stopped().await;
+    usage::note(&context, &keyring).await;
     share::leave(&context, config.limits.requests_per_second).await;
     ended
 }

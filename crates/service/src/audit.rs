@@ -18,6 +18,13 @@ pub struct Actor {
     pub address: String,
 }
 
+impl Actor {
+    /// The operator, by the command line.
+    pub const fn operator(account: AccountId) -> Self {
+        Self { account, user: None, address: String::new() }
+    }
+}
+
 /// Writes down what is done. `action` is a fixed word or two, `detail` names the thing and is never a secret.
 ///
 /// # Errors

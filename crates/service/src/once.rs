@@ -87,4 +87,6 @@ impl<'a, T> Asked<'a, T> {
     }
 }
 
-pub use heliograph_store::idempotency::{OPTOUT_IMPORT, OPTOUT_LISTS, OPTOUT_NUMBERS};
+pub use heliograph_store::idempotency::{
+    API_KEYS, ENDPOINTS, OPTOUT_IMPORT, OPTOUT_LISTS, OPTOUT_NUMBERS, REPLAYS, ROTATIONS,
+};

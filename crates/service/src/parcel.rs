@@ -75,6 +75,8 @@ pub enum Verdict {
     Taken {
         /// The HTTP status.
         status: u16,
+        /// How the answer's body began.
+        body: Option<String>,
     },
     /// Without.
     Failed {

@@ -1,9 +1,11 @@
 //! Webhooks: registering endpoints, trying them out, and telling things again.
 
+use crate::audit::{self, Actor};
 use crate::caller::Caller;
 use crate::context::Context;
 use crate::deliveries::URGENT;
 use crate::error::{Error, Result};
+use crate::once::{Asked, ENDPOINTS, Once, ROTATIONS};
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::event::{Kind, Occurrence};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
@@ -12,21 +14,23 @@ use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::{Endpoint, Kinds, OffReason, ROTATION, Secret};
 use heliograph_store::attempts::{self, Attempt};
 use heliograph_store::deliveries::{self, Fresh};
-use heliograph_store::events::{self, First, Replay};
+use heliograph_store::events::{self, First};
 use heliograph_store::{Conn, endpoints};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use uuid::Uuid;
+
+pub mod history;
+mod replay;
+pub mod trial;
+
+pub use replay::{Again, replay, replay_once};
 
 /// Endpoints of one account in one mode, at most: each event is a row for each of them.
 const MOST: usize = 1_000;
-/// Events that one transaction lines up again.
-const PAGE: i64 = 1_000;
 
 /// An endpoint as somebody asks for it.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// Whose.
-    pub account: AccountId,
     /// Of which world it is to be told.
     pub mode: Mode,
     /// Where to.
@@ -37,20 +41,70 @@ pub struct Wish {
     pub listening_until: Option<Timestamp>,
 }
 
+/// A fresh secret.
+///
+/// # Errors
+/// [`Error::Internal`] when the operating system has no randomness.
+pub fn secret(cx: &Context) -> Result<Secret> {
+    Ok(Secret::from_random(&cx.random()?))
+}
+
 /// Registers an endpoint.
 ///
 /// # Errors
 /// [`Error::BadTarget`] when its URL leads where no webhook may go.
-pub async fn add(cx: &Context, wish: Wish, secret: Secret) -> Result<Endpoint> {
+pub async fn add(cx: &Context, actor: &Actor, wish: Wish, secret: Secret) -> Result<Endpoint> {
     let url = check(cx, &wish).await?;
     let mut tx = cx.db.write().await?;
-    let there = endpoints::of(&mut tx, wish.account).await?;
+    let endpoint = insert(cx, &mut tx, actor, (wish, url, secret)).await?;
+    tx.commit().await?;
+    Ok(endpoint)
+}
+
+/// The same, one time however often it is asked for; the endpoint's number.
+///
+/// # Errors
+/// As [`add`].
+pub async fn add_once(
+    cx: &Context,
+    (caller, actor): (&Caller, &Actor),
+    wish: Wish,
+    once: Once,
+) -> Result<EndpointId> {
+    let keep = |id: &EndpointId| id.to_string();
+    let asked = Asked::new(caller, (ENDPOINTS, ""), Some(once), &keep);
+    if let Some(before) = asked.before(cx).await? {
+        return number(&before);
+    }
+    let url = check(cx, &wish).await?;
+    let mut tx = cx.db.write().await?;
+    let made = insert(cx, &mut tx, actor, (wish, url, secret(cx)?)).await?.id;
+    if !asked.keep(cx, &mut tx, (Uuid::nil(), &made)).await? {
+        drop(tx);
+        return number(&asked.before(cx).await?.ok_or(Error::RequestInFlight)?);
+    }
+    tx.commit().await?;
+    Ok(made)
+}
+
+fn number(kept: &str) -> Result<EndpointId> {
+    let bad = |_| Error::Internal(format!("an endpoint's number was kept as {kept:?}"));
+    kept.parse().map(EndpointId).map_err(bad)
+}
+
+async fn insert(
+    cx: &Context,
+    tx: &mut Conn,
+    actor: &Actor,
+    (wish, url, secret): (Wish, String, Secret),
+) -> Result<Endpoint> {
+    let there = endpoints::of(tx, actor.account).await?;
     if there.iter().filter(|e| e.mode == wish.mode).count() >= MOST {
         return Err(Error::BadTarget(format!("there are {MOST} endpoints already")));
     }
     let mut endpoint = Endpoint {
         id: EndpointId(0),
-        account: wish.account,
+        account: actor.account,
         mode: wish.mode,
         url,
         kinds: wish.kinds,
@@ -62,9 +116,14 @@ pub async fn add(cx: &Context, wish: Wish, secret: Secret) -> Result<Endpoint> {
         failing_since: None,
         off: None,
     };
-    endpoint.id = endpoints::insert(&mut tx, &endpoint).await?;
-    tx.commit().await?;
+    endpoint.id = endpoints::insert(tx, &endpoint).await?;
+    audit::write(cx, tx, actor, ("webhook added", &named(&endpoint))).await?;
     Ok(endpoint)
+}
+
+/// How the audit log names an endpoint.
+fn named(e: &Endpoint) -> String {
+    format!("{} ({}, {})", e.url, e.id, e.mode)
 }
 
 /// Looks where a URL leads, as each attempt will again; gives it back as it is stored.
@@ -99,11 +158,20 @@ pub async fn list(cx: &Context, account: AccountId) -> Result<Vec<Endpoint>> {
     Ok(endpoints::of(&mut conn, account).await?)
 }
 
-/// The endpoint with this number.
+/// An account's endpoint with this number.
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub async fn get(cx: &Context, id: EndpointId) -> Result<Endpoint> {
+pub async fn get(cx: &Context, account: AccountId, id: EndpointId) -> Result<Endpoint> {
+    let mut conn = cx.db.read().await?;
+    endpoints::get(&mut conn, account, id).await?.ok_or(Error::NotFound)
+}
+
+/// Whatever account's endpoint has this number, for the operator.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn by_number(cx: &Context, id: EndpointId) -> Result<Endpoint> {
     let mut conn = cx.db.read().await?;
     endpoints::by_number(&mut conn, id).await?.ok_or(Error::NotFound)
 }
@@ -112,8 +180,8 @@ pub async fn get(cx: &Context, id: EndpointId) -> Result<Endpoint> {
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub async fn remove(cx: &Context, id: EndpointId) -> Result<()> {
-    change(cx, async |tx| {
+pub async fn remove(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
+    change(cx, actor, id, "webhook removed", async |tx| {
         // The endpoint first, as reports do: two nodes that lock in different orders wait for each other.
         let there = endpoints::remove(tx, id).await?;
         deliveries::drop_for(tx, id).await?;
@@ -122,23 +190,70 @@ pub async fn remove(cx: &Context, id: EndpointId) -> Result<()> {
     .await
 }
 
+/// Changes what an endpoint is told from now on.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn choose(cx: &Context, actor: &Actor, id: EndpointId, kinds: Kinds) -> Result<()> {
+    change(cx, actor, id, "webhook changed", async |tx| endpoints::choose(tx, id, kinds).await)
+        .await
+}
+
+/// Shows an endpoint's secret.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn reveal(cx: &Context, actor: &Actor, id: EndpointId) -> Result<Secret> {
+    change(cx, actor, id, "webhook secret revealed", async |_| Ok(true)).await?;
+    Ok(get(cx, actor.account, id).await?.secret)
+}
+
 /// Gives an endpoint a new secret; for a day, the one before it signs as well.
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub async fn rotate(cx: &Context, id: EndpointId, secret: &Secret) -> Result<Timestamp> {
+pub async fn rotate(
+    cx: &Context,
+    actor: &Actor,
+    id: EndpointId,
+    secret: &Secret,
+) -> Result<Timestamp> {
     let until = cx.db.now().after(ROTATION);
-    change(cx, async |tx| endpoints::rotate(tx, id, secret, until).await).await?;
+    let work = async |tx: &mut Conn| endpoints::rotate(tx, id, secret, until).await;
+    change(cx, actor, id, "webhook secret rotated", work).await?;
     Ok(until)
+}
+
+/// The same, one time however often it is asked for: twice would take away the secret that is still in use.
+///
+/// # Errors
+/// [`Error::NotFound`].
+pub async fn rotate_once(
+    cx: &Context,
+    (caller, actor): (&Caller, &Actor),
+    id: EndpointId,
+    once: Once,
+) -> Result<()> {
+    let (secret, until) = (secret(cx)?, cx.db.now().after(ROTATION));
+    let keep = |(): &()| String::new();
+    let asked = Asked::new(caller, (ROTATIONS, &id.to_string()), Some(once), &keep);
+    let work = async |tx: &mut Conn| {
+        let first = asked.keep(cx, tx, (Uuid::nil(), &())).await?;
+        Ok(first && endpoints::rotate(tx, id, &secret, until).await?)
+    };
+    match change(cx, actor, id, "webhook secret rotated", work).await {
+        Err(Error::NotFound) if asked.before(cx).await?.is_some() => Ok(()),
+        done => done,
+    }
 }
 
 /// Switches an endpoint off: it is told nothing, and what it was still to be told can be replayed.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is none that is on.
-pub async fn switch_off(cx: &Context, id: EndpointId) -> Result<()> {
+pub async fn switch_off(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
     let now = cx.db.now();
-    change(cx, async |tx| {
+    change(cx, actor, id, "webhook switched off", async |tx| {
         let was_on = endpoints::switch_off(tx, id, OffReason::Owner, now).await?;
         deliveries::drop_for(tx, id).await?;
         Ok(was_on)
@@ -150,38 +265,58 @@ pub async fn switch_off(cx: &Context, id: EndpointId) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub async fn switch_on(cx: &Context, id: EndpointId) -> Result<()> {
-    change(cx, async |tx| endpoints::switch_on(tx, id).await).await
+pub async fn switch_on(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
+    let work = async |tx: &mut Conn| endpoints::switch_on(tx, id).await;
+    change(cx, actor, id, "webhook switched on", work).await
 }
 
 /// Lets an endpoint of `heliograph listen` live on until then.
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub async fn keep(cx: &Context, id: EndpointId, until: Timestamp) -> Result<()> {
-    change(cx, async |tx| endpoints::keep(tx, id, until).await).await
-}
-
-async fn change(
+pub async fn keep(
     cx: &Context,
-    work: impl AsyncFnOnce(&mut Conn) -> heliograph_store::Result<bool>,
+    account: AccountId,
+    id: EndpointId,
+    until: Timestamp,
 ) -> Result<()> {
     let mut tx = cx.db.write().await?;
-    if !work(&mut tx).await? {
-        return Err(Error::NotFound);
-    }
+    own(&mut tx, account, id).await?;
+    endpoints::keep(&mut tx, id, until).await?;
     Ok(tx.commit().await?)
 }
 
+/// Does something to an account's endpoint, and writes down who did it. A number stays with its account for good, so
+/// that whose it is needs to be looked at but once.
+async fn change(
+    cx: &Context,
+    actor: &Actor,
+    id: EndpointId,
+    action: &str,
+    work: impl AsyncFnOnce(&mut Conn) -> heliograph_store::Result<bool>,
+) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    let endpoint = own(&mut tx, actor.account, id).await?;
+    if !work(&mut tx).await? {
+        return Err(Error::NotFound);
+    }
+    audit::write(cx, &mut tx, actor, (action, &named(&endpoint))).await?;
+    Ok(tx.commit().await?)
+}
+
+async fn own(tx: &mut Conn, account: AccountId, id: EndpointId) -> Result<Endpoint> {
+    endpoints::get(tx, account, id).await?.ok_or(Error::NotFound)
+}
+
 /// Has a sample sent to an endpoint, before everything else, also to one that is off. What came of it is told by
-/// [`outcome`].
+/// [`trial::Trial::of`].
 ///
 /// # Errors
 /// [`Error::NotFound`].
-pub async fn test(cx: &Context, id: EndpointId, kind: Kind) -> Result<EventId> {
-    let endpoint = get(cx, id).await?;
+pub async fn test(cx: &Context, account: AccountId, id: EndpointId, kind: Kind) -> Result<EventId> {
+    let endpoint = get(cx, account, id).await?;
     let (event, now) = cx.next_id();
-    let (event, account, mode) = (EventId(event), endpoint.account, endpoint.mode);
+    let (event, mode) = (EventId(event), endpoint.mode);
     let (subject, test) = (None, true);
     let row = Occurrence { account, id: event, mode, kind, test, subject, at: now, endpoint: id };
     let mut tx = cx.db.write().await?;
@@ -267,75 +402,21 @@ pub async fn told_of(
 ///
 /// # Errors
 /// What keeps the database away.
-pub async fn attempts(cx: &Context, id: EndpointId, limit: i64) -> Result<Vec<Attempt>> {
+pub async fn attempts(
+    cx: &Context,
+    endpoint: (AccountId, EndpointId),
+    limit: i64,
+) -> Result<Vec<Attempt>> {
     let mut conn = cx.db.read().await?;
-    Ok(attempts::at(&mut conn, id, limit).await?)
+    Ok(attempts::at(&mut conn, endpoint, limit).await?)
 }
 
 /// How much waits for an endpoint.
 ///
 /// # Errors
-/// What keeps the database away.
-pub async fn waiting(cx: &Context, id: EndpointId) -> Result<i64> {
+/// What keeps the database away, or [`Error::NotFound`].
+pub async fn waiting(cx: &Context, account: AccountId, id: EndpointId) -> Result<i64> {
     let mut conn = cx.db.read().await?;
+    own(&mut conn, account, id).await?;
     Ok(deliveries::depth(&mut conn, id).await?)
-}
-
-/// What is to be told again.
-#[derive(Clone, Debug)]
-pub enum Again {
-    /// These events.
-    These(Vec<EventId>),
-    /// All that happened from then on (included) and before then.
-    All(Timestamp, Timestamp),
-    /// Of those, what the endpoint never took.
-    Failed(Timestamp, Timestamp),
-}
-
-/// Lines up for an endpoint what it is to be told again; how many events. What still waits for it is left alone.
-///
-/// # Errors
-/// [`Error::NotFound`] when there is no such endpoint or event, [`Error::BadTarget`] when it is off.
-pub async fn replay(cx: &Context, id: EndpointId, again: Again) -> Result<u64> {
-    let endpoint = get(cx, id).await?;
-    if let Some((_, reason)) = endpoint.off {
-        let why = format!("endpoint {id} is off, because {}: switch it on first", reason.detail());
-        return Err(Error::BadTarget(why));
-    }
-    let (from, to, failed) = match again {
-        Again::These(events) => return replay_these(cx, &endpoint, events).await,
-        Again::All(from, to) => (from, to, false),
-        Again::Failed(from, to) => (from, to, true),
-    };
-    let (account, mode) = (endpoint.account, endpoint.mode);
-    let what = Replay { account, mode, endpoint: id, from, to, failed };
-    // Read once: what comes to wait from now on happened after `to`, or is lined up here.
-    let pending = deliveries::pending(&mut cx.db.read().await?, id).await?;
-    let (mut after, mut lined_up) = (EventId(Uuid::nil()), 0);
-    loop {
-        let mut tx = cx.db.write().await?;
-        let found = events::to_replay(&mut tx, &what, after, PAGE).await?;
-        let Some((last, _)) = found.last() else { return Ok(lined_up) };
-        after = *last;
-        let wanted = found.iter().filter(|(_, kind)| endpoint.kinds.has(*kind));
-        let wanted = wanted.map(|(event, _)| *event).filter(|event| !pending.contains(event));
-        let wanted: Vec<EventId> = wanted.collect();
-        lined_up += deliveries::again(&mut tx, (id, account), &wanted, cx.db.now()).await?;
-        tx.commit().await?;
-    }
-}
-
-async fn replay_these(cx: &Context, endpoint: &Endpoint, events: Vec<EventId>) -> Result<u64> {
-    let mut tx = cx.db.write().await?;
-    let pending = deliveries::pending(&mut tx, endpoint.id).await?;
-    let unique: HashSet<EventId> = events.into_iter().collect();
-    for event in &unique {
-        let found = events::get(&mut tx, endpoint.account, *event).await?;
-        found.filter(|(e, _)| e.mode == endpoint.mode).ok_or(Error::NotFound)?;
-    }
-    let wanted: Vec<EventId> = unique.difference(&pending).copied().collect();
-    let whom = (endpoint.id, endpoint.account);
-    let lined_up = deliveries::again(&mut tx, whom, &wanted, cx.db.now()).await?;
-    tx.commit().await?;
-    Ok(lined_up)
 }

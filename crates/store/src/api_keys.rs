@@ -27,6 +27,8 @@ pub struct ApiKey {
     pub created_at: Timestamp,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
+    /// When a request came with it last, to some seconds.
+    pub last_used_at: Option<Timestamp>,
 }
 
 /// Stores a new key.
@@ -56,11 +58,12 @@ pub async fn by_hash(
     conn: &mut Conn,
     hash: &KeyHash,
 ) -> Result<Option<(ApiKey, String, OptoutListId)>> {
-    let sql = "SELECT k.id, k.account, k.mode, k.scopes, k.name, k.created_at, k.revoked_at, a.currency, l.id
+    let sql = "SELECT k.id, k.account, k.mode, k.scopes, k.name, k.created_at, k.revoked_at, k.last_used_at,
+          a.currency, l.id
         FROM api_keys k JOIN accounts a ON a.id = k.account
         JOIN optout_lists l ON l.account = k.account AND l.mode = k.mode AND l.standard = 1
         WHERE k.hash = $1";
-    let read = |r: &Row<'_>| Ok((key(r)?, r.text(7)?, OptoutListId(r.uuid(8)?)));
+    let read = |r: &Row<'_>| Ok((key(r)?, r.text(8)?, OptoutListId(r.uuid(9)?)));
     conn.query_one(sql, &[Value::Bytes(hash)], read).await
 }
 
@@ -69,7 +72,8 @@ pub async fn by_hash(
 /// # Errors
 /// As any read.
 pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<ApiKey>> {
-    let sql = "SELECT id, account, mode, scopes, name, created_at, revoked_at FROM api_keys
+    let sql =
+        "SELECT id, account, mode, scopes, name, created_at, revoked_at, last_used_at FROM api_keys
         WHERE account = $1 ORDER BY id";
     conn.query(sql, &[account.0.into()], key).await
 }
@@ -83,13 +87,62 @@ pub async fn name(conn: &mut Conn, account: AccountId, id: ApiKeyId) -> Result<O
     conn.query_one(sql, &[id.0.into(), account.0.into()], |r| r.text(0)).await
 }
 
-/// Revokes a key from `at` on; false when there is no such key, or it was revoked before.
+/// The newest keys of an account that are valid, or that were revoked; at most `limit`.
+///
+/// # Errors
+/// As any read.
+pub async fn newest(
+    conn: &mut Conn,
+    account: AccountId,
+    revoked: bool,
+    limit: i64,
+) -> Result<Vec<ApiKey>> {
+    let sql =
+        "SELECT id, account, mode, scopes, name, created_at, revoked_at, last_used_at FROM api_keys
+        WHERE account = $1 AND (revoked_at IS NOT NULL) = ($2 = 1) ORDER BY id DESC LIMIT $3";
+    let params = [account.0.into(), i16::from(revoked).into(), limit.into()];
+    conn.query(sql, &params, key).await
+}
+
+/// Whose a key is, for the operator.
+///
+/// # Errors
+/// As any read.
+pub async fn owner(conn: &mut Conn, id: ApiKeyId) -> Result<Option<AccountId>> {
+    let sql = "SELECT account FROM api_keys WHERE id = $1";
+    conn.query_one(sql, &[id.0.into()], |r| r.int(0).map(AccountId)).await
+}
+
+/// Revokes a key of an account from `at` on; what it is called, or nothing when there is no such key, or it was revoked
+/// before.
 ///
 /// # Errors
 /// As any write.
-pub async fn revoke(tx: &mut Conn, id: ApiKeyId, at: Timestamp) -> Result<bool> {
-    let sql = "UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
-    Ok(tx.execute(sql, &[id.0.into(), at.into()]).await? == 1)
+pub async fn revoke(
+    tx: &mut Conn,
+    (account, id): (AccountId, ApiKeyId),
+    at: Timestamp,
+) -> Result<Option<String>> {
+    let sql = "UPDATE api_keys SET revoked_at = $3
+        WHERE account = $1 AND id = $2 AND revoked_at IS NULL RETURNING name";
+    tx.query_one(sql, &[account.0.into(), id.0.into(), at.into()], |r| r.text(0)).await
+}
+
+const USED: Bulk = Bulk {
+    each: "UPDATE api_keys SET last_used_at = $2
+           WHERE id = $1 AND coalesce(last_used_at, 0) < $2 AND (revoked_at IS NULL OR revoked_at > $2)",
+    all: "UPDATE api_keys k SET last_used_at = v.at
+          FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[]) AS u (id, at) ORDER BY id) AS v
+          WHERE k.id = v.id AND coalesce(k.last_used_at, 0) < v.at AND (k.revoked_at IS NULL OR k.revoked_at > v.at)",
+};
+
+/// Notes when keys were used last; what is known to be later stays.
+///
+/// # Errors
+/// As any write.
+pub async fn used(tx: &mut Conn, all: &[(ApiKeyId, Timestamp)]) -> Result<()> {
+    let rows = all.iter().map(|(id, at)| [id.0.into(), (*at).into()]);
+    tx.bulk_execute(&USED, &rows.collect()).await.map(drop)
 }
 
 const VALID: Bulk = Bulk {
@@ -114,5 +167,6 @@ fn key(r: &Row<'_>) -> Result<ApiKey> {
         name: r.text(4)?,
         created_at: r.time(5)?,
         revoked_at: r.opt_time(6)?,
+        last_used_at: r.opt_time(7)?,
     })
 }

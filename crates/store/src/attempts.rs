@@ -67,14 +67,59 @@ pub async fn of(conn: &mut Conn, account: AccountId, event: EventId) -> Result<V
     conn.query(sql, &[account.0.into(), event.0.into()], attempt).await
 }
 
-/// The last attempts at an endpoint, the newest first; at most `limit`.
+/// The last attempts at an account's endpoint, the newest first; at most `limit`.
 ///
 /// # Errors
 /// As any read.
-pub async fn at(conn: &mut Conn, endpoint: EndpointId, limit: i64) -> Result<Vec<Attempt>> {
+pub async fn at(
+    conn: &mut Conn,
+    (account, endpoint): (AccountId, EndpointId),
+    limit: i64,
+) -> Result<Vec<Attempt>> {
     let sql = "SELECT account, event, endpoint, at, outcome, duration, detail, body
-        FROM attempts WHERE endpoint = $1 ORDER BY at DESC LIMIT $2";
-    conn.query(sql, &[endpoint.0.into(), limit.into()], attempt).await
+        FROM attempts WHERE endpoint = $1 AND account = $2 ORDER BY at DESC LIMIT $3";
+    conn.query(sql, &[endpoint.0.into(), account.0.into(), limit.into()], attempt).await
+}
+
+/// The last attempts before `before` at an account's endpoint, the newest first, with the events that they were about
+/// and whether they failed; at most `limit`.
+///
+/// # Errors
+/// As any read.
+pub async fn before(
+    conn: &mut Conn,
+    (account, endpoint): (AccountId, EndpointId),
+    before: Timestamp,
+    limit: i64,
+) -> Result<Vec<(EventId, Timestamp, bool)>> {
+    let sql = "SELECT event, at, outcome FROM attempts
+        WHERE endpoint = $1 AND account = $2 AND at < $3 ORDER BY at DESC LIMIT $4";
+    let params = [endpoint.0.into(), account.0.into(), before.into(), limit.into()];
+    let failed = |outcome: i16| !(200..300).contains(&outcome);
+    let read = |r: &Row<'_>| Ok((EventId(r.uuid(0)?), r.time(1)?, failed(r.small(2)?)));
+    conn.query(sql, &params, read).await
+}
+
+const OF_THESE: Bulk = Bulk {
+    each: "SELECT account, event, endpoint, at, outcome, duration, detail, body FROM attempts
+           WHERE account = $1 AND event = $2 AND endpoint = $3 ORDER BY at DESC LIMIT 20",
+    all: "SELECT t.* FROM unnest($1::bigint[], $2::uuid[], $3::integer[]) AS v (account, event, endpoint)
+          CROSS JOIN LATERAL (SELECT account, event, endpoint, at, outcome, duration, detail, body FROM attempts a
+            WHERE a.account = v.account AND a.event = v.event AND a.endpoint = v.endpoint
+            ORDER BY at DESC LIMIT 20) AS t",
+};
+
+/// The attempts at these events at one endpoint of an account, in any order: of each event the last twenty.
+///
+/// # Errors
+/// As any read.
+pub async fn of_these(
+    conn: &mut Conn,
+    (account, endpoint): (AccountId, EndpointId),
+    events: &[EventId],
+) -> Result<Vec<Attempt>> {
+    let rows = events.iter().map(|e| [account.0.into(), e.0.into(), endpoint.0.into()]);
+    conn.bulk_query(&OF_THESE, &rows.collect(), attempt).await
 }
 
 /// Drops an account's attempts at events from before `before`, the oldest events first, at most those of `limit`

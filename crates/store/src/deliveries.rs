@@ -84,6 +84,23 @@ pub async fn pending(conn: &mut Conn, endpoint: EndpointId) -> Result<HashSet<Ev
     Ok(all.into_iter().collect())
 }
 
+/// What waits for an account's endpoint, the first due first; at most `limit`. Each with when it is due, and how often
+/// it was tried.
+///
+/// # Errors
+/// As any read.
+pub async fn next(
+    conn: &mut Conn,
+    (account, endpoint): (AccountId, EndpointId),
+    limit: i64,
+) -> Result<Vec<(EventId, Timestamp, u16)>> {
+    let sql = "SELECT event, due_at, tries FROM deliveries
+        WHERE endpoint = $1 AND account = $2 ORDER BY due_at, event LIMIT $3";
+    let params = [endpoint.0.into(), account.0.into(), limit.into()];
+    let read = |r: &row::Row<'_>| Ok((EventId(r.uuid(0)?), r.time(1)?, r.small(2)?));
+    conn.query(sql, &params, read).await
+}
+
 /// The endpoints that something waits for, with the time when the first of it is due.
 ///
 /// # Errors

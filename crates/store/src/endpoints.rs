@@ -63,6 +63,16 @@ pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<Endpoint>> {
     conn.query(sql, &[account.0.into()], |r| endpoint(r, &sealer)).await
 }
 
+/// An account's endpoint with this number.
+///
+/// # Errors
+/// As any read.
+pub async fn get(conn: &mut Conn, account: AccountId, id: EndpointId) -> Result<Option<Endpoint>> {
+    let sql = select!("WHERE id = $2 AND account = $1");
+    let sealer = conn.sealer()?;
+    conn.query_one(sql, &[account.0.into(), id.0.into()], |r| endpoint(r, &sealer)).await
+}
+
 /// An endpoint by its number, for the operator and for whoever delivers.
 ///
 /// # Errors
@@ -136,6 +146,15 @@ pub async fn rotate(
     let secret = tx.sealer()?.seal(place(&id.0), secret.reveal())?;
     let params = [id.0.into(), secret.as_str().into(), until.into()];
     Ok(tx.execute(sql, &params).await? > 0)
+}
+
+/// Changes what an endpoint is told from now on.
+///
+/// # Errors
+/// As any write.
+pub async fn choose(tx: &mut Conn, id: EndpointId, kinds: Kinds) -> Result<bool> {
+    let sql = "UPDATE endpoints SET kinds = $2 WHERE id = $1";
+    Ok(tx.execute(sql, &[id.0.into(), kinds.bits().into()]).await? > 0)
 }
 
 /// Notes that an endpoint fails, unless that is known.

@@ -88,6 +88,43 @@ pub async fn get(
     conn.query_one(sql, &[account.0.into(), id.0.into()], with_first).await
 }
 
+/// The last events of an account before `before`, in both its worlds, the newest first; at most `limit`.
+///
+/// # Errors
+/// As any read.
+pub async fn newest(
+    conn: &mut Conn,
+    account: AccountId,
+    before: EventId,
+    limit: i64,
+) -> Result<Vec<(Occurrence, Option<First>)>> {
+    let sql = "SELECT account, id, mode, kind, test, subject, at, endpoint, outcome, duration, answered_at
+        FROM events WHERE account = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
+    conn.query(sql, &[account.0.into(), before.0.into(), limit.into()], with_first).await
+}
+
+const THESE: Bulk = Bulk {
+    each: "SELECT account, id, mode, kind, test, subject, at, endpoint, outcome, duration, answered_at
+           FROM events WHERE account = $1 AND id = $2",
+    all: "SELECT e.account, e.id, e.mode, e.kind, e.test, e.subject, e.at, e.endpoint, e.outcome, e.duration,
+            e.answered_at
+          FROM unnest($1::bigint[], $2::uuid[]) AS v (account, id)
+          JOIN events e ON e.account = v.account AND e.id = v.id",
+};
+
+/// These events of an account, in any order, without those that do not exist.
+///
+/// # Errors
+/// As any read.
+pub async fn these(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[EventId],
+) -> Result<Vec<(Occurrence, Option<First>)>> {
+    let rows = ids.iter().map(|id| [account.0.into(), id.0.into()]);
+    conn.bulk_query(&THESE, &rows.collect(), with_first).await
+}
+
 /// How much later than its cause an event's id may say it was: ids of a process rise, also when its clock is set back.
 const SLACK: Duration = Duration::from_secs(1);
 
@@ -136,7 +173,8 @@ pub struct Replay {
     pub failed: bool,
 }
 
-/// Events that match and come after `after`, the oldest first; at most `limit`.
+/// Events that match and come after `after`, the oldest first; at most `limit`. An event's id is never from before it
+/// happened: who begins with `what.from` passes over none.
 ///
 /// # Errors
 /// As any read.

@@ -31,6 +31,15 @@ pub const OPTOUT_NUMBERS: i16 = 3;
 /// `POST /v1/optout-lists/{id}/numbers/import`.
 pub const OPTOUT_IMPORT: i16 = 4;
 
+/// `POST /settings/api-keys`, in the dashboard.
+pub const API_KEYS: i16 = 10;
+/// `POST /settings/webhooks`, in the dashboard.
+pub const ENDPOINTS: i16 = 11;
+/// `POST /settings/webhooks/{id}/replay`, in the dashboard.
+pub const REPLAYS: i16 = 12;
+/// `POST /settings/webhooks/{id}/rotate`, in the dashboard.
+pub const ROTATIONS: i16 = 13;
+
 /// What a key stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {

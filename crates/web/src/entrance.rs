@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Tries for one address of mail: so many at once, and then one in each gap.
-const BY_EMAIL: (u32, Duration) = (8, Duration::from_secs(15));
+/// Tries at one person's password, or their codes: so many at once, and then one in each gap.
+const BY_SECRET: (u32, Duration) = (8, Duration::from_secs(15));
 /// Tries from one network address, behind which there may be an office.
 const BY_ADDRESS: (u32, Duration) = (40, Duration::from_secs(3));
 /// Names that are remembered; beyond it those are forgotten that have not tried lately.
@@ -19,7 +19,7 @@ const REMEMBERED: usize = 20_000;
 /// What everybody passes who is not in yet.
 pub struct Entrance {
     pub(crate) passwords: Passwords,
-    by_email: DefaultKeyedRateLimiter<String>,
+    by_secret: DefaultKeyedRateLimiter<String>,
     by_address: DefaultKeyedRateLimiter<IpAddr>,
 }
 
@@ -40,14 +40,14 @@ impl TooMany {
 impl Entrance {
     /// An entrance at which nobody has tried yet.
     pub fn new(passwords: Passwords) -> Self {
-        let (by_email, by_address) = (limiter(BY_EMAIL), limiter(BY_ADDRESS));
-        Self { passwords, by_email, by_address }
+        let (by_secret, by_address) = (limiter(BY_SECRET), limiter(BY_ADDRESS));
+        Self { passwords, by_secret, by_address }
     }
 
-    /// Counts a try from a network address, for a person if they are named.
-    pub(crate) fn count(&self, address: IpAddr, email: Option<&str>) -> Result<(), TooMany> {
+    /// Counts a try from a network address, at the secret that is named, if there is one such.
+    pub(crate) fn count(&self, address: IpAddr, what: Option<&str>) -> Result<(), TooMany> {
         take(&self.by_address, &network(address))?;
-        email.map_or(Ok(()), |email| take(&self.by_email, &email.to_owned()))
+        what.map_or(Ok(()), |what| take(&self.by_secret, &what.to_owned()))
     }
 }
 

@@ -117,14 +117,13 @@ fn rendered(mut response: Response, request_id: &str) -> Response {
     full
 }
 
-/// A key that was put into the address by mistake must not stand in the log.
+/// A key that was put into the address by mistake must not stand in the log, nor what lets somebody in.
 fn logged(path: &str) -> &str {
-    if holds_key(path) {
-        "(an API key)"
-    } else if path.starts_with("/sign-in/") {
-        "/sign-in/…"
-    } else {
-        path
+    let links = ["/sign-in/", "/reset/", "/join/"];
+    match links.into_iter().find(|link| path.starts_with(link)) {
+        _ if holds_key(path) => "(an API key)",
+        Some(link) => link,
+        None => path,
     }
 }
 

@@ -5,8 +5,9 @@ use crate::{greeting, output};
 use clap::{Subcommand, ValueEnum};
 use heliograph_domain::account::{Mode, Scope, Scopes};
 use heliograph_domain::id::ApiKeyId;
-use heliograph_service::{accounts, api_keys};
-use heliograph_store::api_keys::ApiKey;
+use heliograph_service::accounts;
+use heliograph_service::api_keys::{self, ApiKey, LONGEST_NAME};
+use heliograph_service::audit::Actor;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -64,7 +65,7 @@ pub(crate) enum ScopeArg {
 /// Reads a name that fits into a line of a list.
 fn name(text: &str) -> Result<String, String> {
     let length = text.chars().count();
-    match (1..=100).contains(&length) && !text.chars().any(char::is_control) {
+    match (1..=LONGEST_NAME).contains(&length) && !text.chars().any(char::is_control) {
         true => Ok(text.to_owned()),
         false => Err("must be 1 to 100 printable characters".to_owned()),
     }
@@ -94,7 +95,8 @@ pub(crate) async fn run(desk: &Desk, what: Key) -> anyhow::Result<ExitCode> {
             let mode = if live { Mode::Live } else { Mode::Test };
             let random = greeting::random()?;
             let what = (mode, scopes(&scope));
-            let (id, key) = api_keys::create(cx, account.id, what, &name, &random).await?;
+            let by = Actor::operator(account.id);
+            let (id, key) = api_keys::create(cx, &by, what, &name, &random).await?;
             if desk.json {
                 let (id, key) = (id.to_string(), key.reveal());
                 output::result(&json!({ "id": id, "key": key, "mode": mode.name() }).to_string());
@@ -108,8 +110,9 @@ pub(crate) async fn run(desk: &Desk, what: Key) -> anyhow::Result<ExitCode> {
             output::list(desk.json, all.iter().map(listed).collect());
         }
         Key::Revoke { id } => {
-            let done = api_keys::revoke(cx, id).await;
-            there(done, || format!("no valid key {id}: see 'heliograph key list'"))?;
+            let unknown = || format!("no valid key {id}: see 'heliograph key list'");
+            let account = there(api_keys::owner(cx, id).await, unknown)?;
+            there(api_keys::revoke(cx, &Actor::operator(account), id).await, unknown)?;
             output::talk(&format!("key {id} is revoked"));
             if desk.json {
                 output::result(&json!({ "id": id.to_string(), "revoked": true }).to_string());
@@ -122,9 +125,11 @@ pub(crate) async fn run(desk: &Desk, what: Key) -> anyhow::Result<ExitCode> {
 fn listed(k: &ApiKey) -> (Value, String) {
     let (id, created) = (k.id.to_string(), k.created_at.to_string());
     let (revoked, scopes) = (k.revoked_at.map(|t| t.to_string()), k.scopes.names());
+    let used = k.last_used_at.map(|t| t.to_string());
     let told = json!({ "id": id, "name": k.name, "mode": k.mode.name(), "scopes": scopes,
-        "createdAt": created, "revokedAt": revoked });
+        "createdAt": created, "lastUsedAt": used, "revokedAt": revoked });
     let revoked = revoked.map_or(String::new(), |t| format!("\trevoked {t}"));
     let scopes = scopes.join(",");
-    (told, format!("{id}\t{}\t{}\t{scopes}\tmade {created}{revoked}", k.mode, k.name))
+    let used = used.map_or_else(|| "never used".to_owned(), |t| format!("last used {t}"));
+    (told, format!("{id}\t{}\t{}\t{scopes}\tmade {created}\t{used}{revoked}", k.mode, k.name))
 }

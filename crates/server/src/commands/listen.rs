@@ -11,6 +11,7 @@ use heliograph_domain::event::Kind;
 use heliograph_domain::target::Target;
 use heliograph_domain::webhook::{Endpoint, Kinds};
 use heliograph_engine::Forwarder;
+use heliograph_service::audit::Actor;
 use heliograph_service::context::Context;
 use heliograph_service::webhooks::{self, Wish};
 use http_body_util::{BodyExt, Full, Limited};
@@ -82,8 +83,8 @@ pub(crate) async fn run(desk: &Desk, what: Listen) -> anyhow::Result<ExitCode> {
     let (mode, live) = if what.live { (Mode::Live, "real") } else { (Mode::Test, "test") };
     let kinds = if what.events.is_empty() { Kinds::ALL } else { what.events.into_iter().collect() };
     let listening_until = Some(cx.db.now().after(LIFE));
-    let wish = Wish { account, mode, url, kinds, listening_until };
-    let endpoint = webhooks::add(cx, wish, webhook::secret()?).await?;
+    let (by, wish) = (Actor::operator(account), Wish { mode, url, kinds, listening_until });
+    let endpoint = webhooks::add(cx, &by, wish, webhooks::secret(cx)?).await?;
     let (id, secret) = (endpoint.id, endpoint.secret.reveal());
     output::talk(&format!(
         "listening to {live} messages of {email}; Ctrl-C ends it\nsigned with {secret}"
@@ -96,7 +97,7 @@ pub(crate) async fn run(desk: &Desk, what: Listen) -> anyhow::Result<ExitCode> {
         colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
     };
     let ended = listen(listener, Arc::new(ear)).await;
-    webhooks::remove(cx, id).await?;
+    webhooks::remove(cx, &by, id).await?;
     ended.map(|()| ExitCode::SUCCESS)
 }
 
@@ -132,7 +133,8 @@ async fn listen(listener: TcpListener, ear: Arc<Ear>) -> anyhow::Result<()> {
             Some(_) = connections.join_next() => {}
             _ = renew.tick() => {
                 let until = ear.context.db.now().after(LIFE);
-                webhooks::keep(&ear.context, ear.endpoint.id, until).await.context("the endpoint was removed")?;
+                let (account, id) = (ear.endpoint.account, ear.endpoint.id);
+                webhooks::keep(&ear.context, account, id, until).await.context("the endpoint was removed")?;
             }
         }
     }

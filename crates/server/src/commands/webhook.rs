@@ -1,15 +1,17 @@
 //! `heliograph webhook`.
 
 use crate::commands::arguments::{Desk, there};
-use crate::{greeting, output};
+use crate::output;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use heliograph_domain::account::Mode;
 use heliograph_domain::event::Kind;
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
-use heliograph_domain::webhook::{Endpoint, Kinds, SECRET_BYTES, Secret};
+use heliograph_domain::webhook::{Endpoint, Kinds};
+use heliograph_service::audit::Actor;
 use heliograph_service::context::Context;
+use heliograph_service::webhooks::trial::Trial;
 use heliograph_service::webhooks::{self, Again, Wish};
 use heliograph_service::{accounts, error};
 use heliograph_store::attempts::Attempt;
@@ -127,11 +129,11 @@ pub(crate) fn kind(text: &str) -> Result<Kind, String> {
     Kind::from_name(text.trim()).ok_or_else(|| format!("there are {}", names.join(", ")))
 }
 
-/// A fresh secret.
-pub(crate) fn secret() -> anyhow::Result<Secret> {
-    let random = greeting::random()?;
-    let bytes = random.first_chunk::<SECRET_BYTES>().context("too little randomness")?;
-    Ok(Secret::from_random(bytes))
+/// The endpoint with this number, whosever it is, and who changes it here.
+async fn known(cx: &Context, number: i32) -> anyhow::Result<(Endpoint, Actor)> {
+    let endpoint = found(webhooks::by_number(cx, EndpointId(number)).await, number)?;
+    let by = Actor::operator(endpoint.account);
+    Ok((endpoint, by))
 }
 
 /// The account of an email address.
@@ -148,15 +150,17 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
             let account = owner(cx, &account).await?;
             let mode = if live { Mode::Live } else { Mode::Test };
             let kinds = if events.is_empty() { Kinds::ALL } else { events.into_iter().collect() };
-            let wish = Wish { account, mode, url, kinds, listening_until: None };
-            let made = webhooks::add(cx, wish, secret()?).await.context("--url")?;
+            let wish = Wish { mode, url, kinds, listening_until: None };
+            let (by, secret) = (Actor::operator(account), webhooks::secret(cx)?);
+            let made = webhooks::add(cx, &by, wish, secret).await.context("--url")?;
             let (id, secret) = (made.id.0, made.secret.reveal());
             output::result(&json!({ "id": id, "secret": secret }).to_string());
         }
         Webhook::List { account } => {
             let mut all = Vec::new();
-            for endpoint in webhooks::list(cx, owner(cx, &account).await?).await? {
-                all.push(listed(&endpoint, webhooks::waiting(cx, endpoint.id).await?));
+            let account = owner(cx, &account).await?;
+            for endpoint in webhooks::list(cx, account).await? {
+                all.push(listed(&endpoint, webhooks::waiting(cx, account, endpoint.id).await?));
             }
             output::list(desk.json, all);
         }
@@ -164,22 +168,24 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
         Webhook::Attempts { endpoint, limit } => attempts(desk, endpoint, limit).await?,
         Webhook::Replay(what) => replay(desk, what).await?,
         Webhook::Rotate { endpoint } => {
-            let secret = secret()?;
-            let until = webhooks::rotate(cx, EndpointId(endpoint), &secret).await;
+            let ((_, by), secret) = (known(cx, endpoint).await?, webhooks::secret(cx)?);
+            let until = webhooks::rotate(cx, &by, EndpointId(endpoint), &secret).await;
             let until = found(until, endpoint)?.to_string();
             let (id, secret) = (endpoint, secret.reveal());
             let told = json!({ "id": id, "secret": secret, "oldSecretUntil": until });
             output::result(&told.to_string());
         }
         Webhook::On { endpoint } => {
-            found(webhooks::switch_on(cx, EndpointId(endpoint)).await, endpoint)?;
+            let (_, by) = known(cx, endpoint).await?;
+            found(webhooks::switch_on(cx, &by, EndpointId(endpoint)).await, endpoint)?;
             output::talk(&format!(
                 "endpoint {endpoint} is on; 'webhook replay {endpoint} --failed' tells it what it missed"
             ));
             confirm(desk, &json!({ "id": endpoint, "on": true }));
         }
         Webhook::Off { endpoint } => {
-            let done = webhooks::switch_off(cx, EndpointId(endpoint)).await;
+            let (_, by) = known(cx, endpoint).await?;
+            let done = webhooks::switch_off(cx, &by, EndpointId(endpoint)).await;
             there(done, || {
                 format!(
                     "there is no endpoint {endpoint} that is on: see 'heliograph webhook list --account EMAIL'"
@@ -189,7 +195,8 @@ pub(crate) async fn run(desk: &Desk, what: Webhook) -> anyhow::Result<ExitCode> 
             confirm(desk, &json!({ "id": endpoint, "on": false }));
         }
         Webhook::Remove { endpoint } => {
-            found(webhooks::remove(cx, EndpointId(endpoint)).await, endpoint)?;
+            let (_, by) = known(cx, endpoint).await?;
+            found(webhooks::remove(cx, &by, EndpointId(endpoint)).await, endpoint)?;
             output::talk(&format!("endpoint {endpoint} is removed"));
             confirm(desk, &json!({ "id": endpoint, "removed": true }));
         }
@@ -228,27 +235,13 @@ fn listed(e: &Endpoint, waiting: i64) -> (Value, String) {
 }
 
 async fn test(desk: &Desk, number: i32, event: Kind) -> anyhow::Result<ExitCode> {
-    let (cx, id) = (&desk.context, EndpointId(number));
-    let endpoint = found(webhooks::get(cx, id).await, number)?;
-    let event = found(webhooks::test(cx, id, event).await, number)?;
+    let (cx, (endpoint, _)) = (&desk.context, known(&desk.context, number).await?);
+    let event = found(webhooks::test(cx, endpoint.account, endpoint.id, event).await, number)?;
     let asked = tokio::time::Instant::now();
     loop {
-        let outcome = webhooks::outcome(cx, endpoint.account, event).await?;
-        if let Some(first) = outcome.first {
-            let failed = outcome.attempts.first();
-            let detail = failed.and_then(|a| a.detail.as_deref());
-            let body = failed.and_then(|a| a.body.as_deref());
-            let fine = (200..300).contains(&first.outcome);
-            let status = Some(first.outcome).filter(|s| *s > 0);
-            let told = json!({ "event": event.to_string(), "success": fine, "status": status,
-                "milliseconds": first.duration, "detail": detail, "body": body });
-            let words =
-                detail.map_or_else(|| format!("it answered {}", first.outcome), str::to_owned);
-            // What an endpoint says must not speak to the terminal.
-            let said = body.map_or(String::new(), |b| format!("\n{}", Value::from(b)));
-            let words = format!("{words}, after {} ms{said}", first.duration);
-            output::either(desk.json, &told, &words);
-            return Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        if let Some(trial) = Trial::of(cx, &endpoint, event).await? {
+            tell(desk, &trial);
+            return Ok(if trial.taken() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         if asked.elapsed() > TEST {
             bail!(
@@ -260,10 +253,26 @@ async fn test(desk: &Desk, number: i32, event: Kind) -> anyhow::Result<ExitCode>
     }
 }
 
+/// Says how a test went, and what to do about it.
+fn tell(desk: &Desk, trial: &Trial) {
+    let Trial { event, status, took, detail, body, advice, .. } = trial;
+    let fix = advice.map(|a| a.fix);
+    let told = json!({ "event": event.to_string(), "success": trial.taken(), "status": status,
+        "milliseconds": took, "detail": detail, "body": body, "fix": fix });
+    let words = match (detail, status) {
+        (Some(detail), _) => detail.clone(),
+        (None, Some(status)) => format!("it answered {status}"),
+        (None, None) => "there was no answer".to_owned(),
+    };
+    // What an endpoint says must not speak to the terminal.
+    let said = body.as_deref().map_or(String::new(), |b| format!("\n{}", Value::from(b)));
+    let fix = advice.map_or(String::new(), |a| format!("\n{}. {}", a.wrong, a.fix));
+    output::either(desk.json, &told, &format!("{words}, after {took} ms{said}{fix}"));
+}
+
 async fn attempts(desk: &Desk, number: i32, limit: i64) -> anyhow::Result<()> {
-    let (cx, id) = (&desk.context, EndpointId(number));
-    found(webhooks::get(cx, id).await, number)?;
-    let all = webhooks::attempts(cx, id, limit).await?;
+    let (cx, (endpoint, _)) = (&desk.context, known(&desk.context, number).await?);
+    let all = webhooks::attempts(cx, (endpoint.account, endpoint.id), limit).await?;
     output::list(desk.json, all.into_iter().map(attempted).collect());
     Ok(())
 }
@@ -280,7 +289,7 @@ fn attempted(a: Attempt) -> (Value, String) {
 }
 
 async fn replay(desk: &Desk, what: Replay) -> anyhow::Result<()> {
-    let (cx, id) = (&desk.context, EndpointId(what.endpoint));
+    let (cx, (endpoint, _)) = (&desk.context, known(&desk.context, what.endpoint).await?);
     let (from, to) = (what.from.unwrap_or(Timestamp(0)), what.to.unwrap_or(cx.db.now()));
     if from >= to && what.to.is_none() {
         bail!("--from {from} lies in the future: nothing has happened since");
@@ -296,7 +305,7 @@ async fn replay(desk: &Desk, what: Replay) -> anyhow::Result<()> {
         }
         _ => Again::All(from, to),
     };
-    let lined_up = webhooks::replay(cx, id, again).await;
+    let lined_up = webhooks::replay(cx, endpoint.account, endpoint.id, again).await;
     if let Err(error::Error::NotFound) = lined_up {
         bail!("there is no such endpoint, or no such event of its account and mode");
     }

@@ -12,7 +12,7 @@ each_engine!(live: without_a_route without_money money_moves_with_the_message th
 const ANN: &str = "+447700900123";
 
 /// A carrier that only pretends, for British and Singaporean numbers, at prices of their own.
-fn pretending(engine: Engine) -> Server {
+pub(crate) fn pretending(engine: Engine) -> Server {
     let config = "[[carriers]]\nname = 'pretend'\nkind = 'simulated'\n\
                   [[routes]]\nprefix = '44'\ncarriers = ['pretend']\n\
                   [[routes]]\nprefix = '65'\ncarriers = ['pretend']\n\

@@ -21,7 +21,13 @@ mod config;
 #[cfg(test)]
 mod dashboard;
 #[cfg(test)]
+mod dashboard_conversations;
+#[cfg(test)]
+mod dashboard_messages;
+#[cfg(test)]
 mod dashboard_pages;
+#[cfg(test)]
+mod dashboard_send;
 #[cfg(test)]
 mod dashboard_tenants;
 #[cfg(test)]
@@ -32,6 +38,8 @@ mod docs;
 mod documentation;
 #[cfg(test)]
 mod draining;
+#[cfg(test)]
+mod entrance;
 #[cfg(test)]
 mod first_message;
 #[cfg(test)]
@@ -59,6 +67,8 @@ mod listen;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod mail;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod openapi;
@@ -73,6 +83,8 @@ mod patience;
 #[cfg(test)]
 #[cfg(feature = "test-peers")]
 mod peers;
+#[cfg(test)]
+mod people;
 #[cfg(test)]
 mod ports;
 #[cfg(test)]
@@ -97,6 +109,8 @@ mod schema;
 mod screenshots;
 #[cfg(test)]
 mod sealing;
+#[cfg(test)]
+mod second_step;
 #[cfg(test)]
 mod send_sms;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A PostgreSQL database of a test's own, on the server that the environment names.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use tokio_postgres::{NoTls, SimpleQueryMessage, SimpleQueryRow};
+use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 const SERVER: &str = "HELIOGRAPH_TEST_POSTGRES";
 
@@ -39,10 +39,11 @@ impl Postgres {
     /// All rows, each as text.
     #[allow(dead_code, reason = "only one of the two test binaries compares rows")]
     pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
-        let text = |row: &SimpleQueryRow| (0..row.len()).map(|n| format!("{:?} ", row.get(n)));
         run(&self.url(), sql, |all| {
             let rows = all.iter().filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) => Some(text(row).collect()),
+                SimpleQueryMessage::Row(row) => {
+                    Some((0..row.len()).map(|n| format!("{:?} ", row.get(n))).collect())
+                }
                 _ => None,
             });
             rows.collect()

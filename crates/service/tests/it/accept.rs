@@ -5,6 +5,7 @@ use crate::support::{TestDb, on_both_engines};
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::carrier::Routes;
 use heliograph_domain::money::Amount;
+use heliograph_service::audit::Actor;
 use heliograph_service::caller::Caller;
 use heliograph_service::context::{Context, Settings};
 use heliograph_service::error::{Error, Result};
@@ -138,7 +139,7 @@ async fn a_revoked_key_is_noticed_in_the_transaction(db: TestDb) {
     let node = Node::start(&db).await;
     let ann = node.account("ann@example.com", 1_000).await;
     let second = node.key(ann.account, Mode::Live).await;
-    api_keys::revoke(&node.cx, ann.key.unwrap()).await.unwrap();
+    api_keys::revoke(&node.cx, &Actor::operator(ann.account), ann.key.unwrap()).await.unwrap();
     // The caller was recognised before; one batch holds both keys.
     let sent = node
         .writing(async |writer| {
@@ -160,7 +161,8 @@ async fn a_key_without_the_scope_is_noticed_in_the_transaction(db: TestDb) {
     let ann = node.account("ann@example.com", 1_000).await;
     let reading = [Scope::Read].into_iter().collect();
     let what = (Mode::Live, reading);
-    let (key, _) = api_keys::create(&node.cx, ann.account, what, "reader", &[7; 64]).await.unwrap();
+    let by = Actor::operator(ann.account);
+    let (key, _) = api_keys::create(&node.cx, &by, what, "reader", &[7; 64]).await.unwrap();
     let honest = Caller { key: Some(key), scopes: reading, ..(*ann).clone() };
     let sent = node.send_all(&honest, vec![(text("Hi"), None)]).await;
     assert!(matches!(sent[0], Err(Error::Scope("send"))), "{sent:?}");

@@ -6,6 +6,7 @@ use heliograph_domain::account::Mode;
 use heliograph_domain::event::Kind;
 use heliograph_domain::id::{EndpointId, EventId, MessageId};
 use heliograph_domain::webhook::{Endpoint, Kinds, SECRET_BYTES, Secret};
+use heliograph_service::audit::Actor;
 use heliograph_service::caller::Caller;
 use heliograph_service::deliveries::{self, Response};
 use heliograph_service::desk::Desk;
@@ -97,7 +98,12 @@ impl Courier {
 
     /// The endpoint as it is now.
     pub(crate) async fn endpoint(&self, node: &Node) -> Endpoint {
-        webhooks::get(&node.cx, self.id).await.unwrap()
+        webhooks::by_number(&node.cx, self.id).await.unwrap()
+    }
+
+    /// Whose it is, at the command line.
+    pub(crate) async fn owner(&self, node: &Node) -> Actor {
+        Actor::operator(self.endpoint(node).await.account)
     }
 }
 
@@ -112,21 +118,21 @@ pub(crate) fn secret() -> Secret {
 }
 
 pub(crate) fn wish(caller: &Caller, url: &str) -> Wish {
-    let (account, mode, kinds) = (caller.account, caller.mode, Kinds::ALL);
-    Wish { account, mode, url: url.to_owned(), kinds, listening_until: None }
+    let (mode, kinds) = (caller.mode, Kinds::ALL);
+    Wish { mode, url: url.to_owned(), kinds, listening_until: None }
 }
 
 /// Registers an endpoint that wants to be told everything.
 pub(crate) async fn endpoint(node: &Node, caller: &Caller) -> EndpointId {
     let wish = wish(caller, "https://example.com/hook");
-    webhooks::add(&node.cx, wish, secret()).await.unwrap().id
+    webhooks::add(&node.cx, &Actor::operator(caller.account), wish, secret()).await.unwrap().id
 }
 
 /// Registers one that wants to be told only this.
 pub(crate) async fn choosy(node: &Node, caller: &Caller, mode: Mode, kind: Kind) -> EndpointId {
     let kinds = [kind].into_iter().collect();
     let wish = Wish { mode, kinds, ..wish(caller, "https://example.com/hook") };
-    webhooks::add(&node.cx, wish, secret()).await.unwrap().id
+    webhooks::add(&node.cx, &Actor::operator(caller.account), wish, secret()).await.unwrap().id
 }
 
 /// Sends a message that is delivered at once. The carrier's desk is open.
@@ -145,7 +151,8 @@ pub(crate) fn events(parcels: &[Parcel]) -> Vec<EventId> {
 
 /// How much waits for an endpoint.
 pub(crate) async fn waiting(node: &Node, id: EndpointId) -> i64 {
-    webhooks::waiting(&node.cx, id).await.unwrap()
+    let account = webhooks::by_number(&node.cx, id).await.unwrap().account;
+    webhooks::waiting(&node.cx, account, id).await.unwrap()
 }
 
 /// How many rows there are behind the store's back.

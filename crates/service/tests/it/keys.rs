@@ -7,6 +7,7 @@ use heliograph_domain::id::{AccountId, ApiKeyId, Ids};
 use heliograph_domain::money::Amount;
 use heliograph_domain::secret::ApiKey;
 use heliograph_service::api_keys::{self, Keyring};
+use heliograph_service::audit::Actor;
 use heliograph_service::error::{Error, Result};
 use heliograph_service::{accounts, nodes};
 
@@ -23,7 +24,7 @@ fn refused<T>(done: &Result<T>) -> bool {
 }
 
 async fn make(node: &Node, account: AccountId, what: (Mode, Scopes)) -> (ApiKeyId, ApiKey) {
-    api_keys::create(&node.cx, account, what, "till 1", &[42; 64]).await.unwrap()
+    api_keys::create(&node.cx, &Actor::operator(account), what, "till 1", &[42; 64]).await.unwrap()
 }
 
 async fn a_caller_is_recognised_by_the_key(db: TestDb) {
@@ -54,14 +55,18 @@ async fn a_revoked_key_is_remembered_only_for_what_is_checked_again(db: TestDb) 
     for keyring in [&here, &there] {
         keyring.recall(&node.cx, key.reveal()).await.unwrap();
     }
-    api_keys::revoke(&node.cx, id).await.unwrap();
+    let stranger = accounts::create(&node.cx, "bob@x.org", "EUR", false).await.unwrap().unwrap();
+    let theirs = api_keys::revoke(&node.cx, &Actor::operator(stranger), id).await;
+    assert!(matches!(theirs, Err(Error::NotFound)));
+    let by = Actor::operator(account);
+    api_keys::revoke(&node.cx, &by, id).await.unwrap();
     assert!(here.recall(&node.cx, key.reveal()).await.is_ok(), "the writer will notice");
     assert!(refused(&here.verify(&node.cx, key.reveal()).await));
     assert!(refused(&here.recall(&node.cx, key.reveal()).await), "now it knows");
     there.forget(id);
     assert!(refused(&there.recall(&node.cx, key.reveal()).await));
     for id in [id, ApiKeyId(db.ids.next(node.cx.db.now()))] {
-        assert!(matches!(api_keys::revoke(&node.cx, id).await, Err(Error::NotFound)));
+        assert!(matches!(api_keys::revoke(&node.cx, &by, id).await, Err(Error::NotFound)));
     }
 }
 
@@ -76,7 +81,8 @@ async fn what_is_no_key_is_not_looked_up(db: TestDb) {
         assert!(refused(&Keyring::default().recall(&node.cx, text).await), "{text}");
         assert!(refused(&Keyring::default().verify(&node.cx, text).await), "{text}");
     }
-    let short = api_keys::create(&node.cx, account, (Mode::Live, Scopes::ALL), "", &[1; 29]).await;
+    let by = Actor::operator(account);
+    let short = api_keys::create(&node.cx, &by, (Mode::Live, Scopes::ALL), "", &[1; 29]).await;
     assert!(matches!(short, Err(Error::Internal(_))));
 }
 

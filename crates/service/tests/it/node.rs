@@ -15,6 +15,7 @@ use heliograph_domain::secret::Random;
 use heliograph_domain::submission::Outcome;
 use heliograph_domain::target::{Reach, Resolved, Resolver};
 use heliograph_service::api_keys::{self, Keyring};
+use heliograph_service::audit::Actor;
 use heliograph_service::bells::Bells;
 use heliograph_service::caller::Caller;
 use heliograph_service::context::{Context, Entrance, Replies, Settings};
@@ -217,8 +218,8 @@ impl Node {
         let mut random = [0; 64];
         random[..16].copy_from_slice(name.as_bytes());
         random.iter_mut().for_each(|b| *b %= 248);
-        let what = (mode, Scopes::ALL);
-        let (_, key) = api_keys::create(&self.cx, account, what, "key", &random).await.unwrap();
+        let (by, what) = (Actor::operator(account), (mode, Scopes::ALL));
+        let (_, key) = api_keys::create(&self.cx, &by, what, "key", &random).await.unwrap();
         Keyring::default().verify(&self.cx, key.reveal()).await.unwrap()
     }
 }

@@ -58,7 +58,7 @@ async fn an_event_is_told_again_by_its_id(db: TestDb) {
     let (node, ann, courier) = start(&db).await;
     let ids = told(&node, &db, (&ann, &courier), &[OK, OK, OK]).await;
     let these = Again::These(vec![ids[2], ids[0], ids[2]]);
-    assert_eq!(replay(&node.cx, courier.id, these).await.unwrap(), 2);
+    assert_eq!(replay(&node.cx, ann.account, courier.id, these).await.unwrap(), 2);
     let parcels = courier.collect(&node).await;
     assert_eq!(events(&parcels), [ids[0], ids[2]]);
     courier.answer(&node, parcels, OK).await;
@@ -72,10 +72,10 @@ async fn what_still_waits_is_not_lined_up_twice(db: TestDb) {
     for expected in [1, 0] {
         db.clock.advance(Duration::from_millis(1));
         let again = Again::These(ids.clone());
-        assert_eq!(replay(&node.cx, courier.id, again).await.unwrap(), expected);
+        assert_eq!(replay(&node.cx, ann.account, courier.id, again).await.unwrap(), expected);
     }
     let (from, to) = always();
-    assert_eq!(replay(&node.cx, courier.id, Again::All(from, to)).await.unwrap(), 0);
+    assert_eq!(replay(&node.cx, ann.account, courier.id, Again::All(from, to)).await.unwrap(), 0);
     db.clock.advance(Duration::from_secs(9));
     let parcels = courier.collect(&node).await;
     assert_eq!(parcels.len(), 2);
@@ -92,8 +92,8 @@ async fn a_range_is_told_again(db: TestDb) {
     let ids = told(&node, &db, (&ann, &courier), &[OK, OK, OK, OK]).await;
     let second = |n| begin.after(Duration::from_secs(n));
     let again = Again::All(second(2), second(4));
-    assert_eq!(replay(&node.cx, courier.id, again.clone()).await.unwrap(), 2);
-    assert_eq!(replay(&node.cx, courier.id, again).await.unwrap(), 0, "they wait");
+    assert_eq!(replay(&node.cx, ann.account, courier.id, again.clone()).await.unwrap(), 2);
+    assert_eq!(replay(&node.cx, ann.account, courier.id, again).await.unwrap(), 0, "they wait");
     let parcels = courier.collect(&node).await;
     assert_eq!(events(&parcels), ids[1..3]);
 }
@@ -107,43 +107,62 @@ async fn what_was_never_taken_is_told_again(db: TestDb) {
     let last = parcels.split_off(1);
     courier.answer(&node, parcels, OK).await;
     courier.answer(&node, last, GONE).await;
-    webhooks::switch_on(&node.cx, courier.id).await.unwrap();
+    webhooks::switch_on(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     let (from, to) = always();
-    assert_eq!(replay(&node.cx, courier.id, Again::Failed(from, to)).await.unwrap(), 1);
+    assert_eq!(
+        replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(),
+        1
+    );
     let parcels = courier.collect(&node).await;
     assert_eq!(events(&parcels), ids[2..]);
     courier.answer(&node, parcels, OK).await;
-    assert_eq!(replay(&node.cx, courier.id, Again::Failed(from, to)).await.unwrap(), 0);
+    assert_eq!(
+        replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(),
+        0
+    );
 }
 
 async fn a_replay_that_fails_does_not_undo_a_success(db: TestDb) {
     let (node, ann, courier) = start(&db).await;
     let ids = told(&node, &db, (&ann, &courier), &[OK]).await;
-    replay(&node.cx, courier.id, Again::These(ids.clone())).await.unwrap();
+    replay(&node.cx, ann.account, courier.id, Again::These(ids.clone())).await.unwrap();
     let parcels = courier.collect(&node).await;
     courier.answer(&node, parcels, GONE).await;
-    webhooks::switch_on(&node.cx, courier.id).await.unwrap();
+    webhooks::switch_on(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     let told = webhooks::outcome(&node.cx, ann.account, ids[0]).await.unwrap();
     assert_eq!((told.first.map(|f| f.outcome), told.attempts.len()), (Some(200), 1));
     let (from, to) = always();
-    assert_eq!(replay(&node.cx, courier.id, Again::Failed(from, to)).await.unwrap(), 0);
+    assert_eq!(
+        replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(),
+        0
+    );
 }
 
 async fn what_was_dropped_with_a_switch_can_be_replayed(db: TestDb) {
     let (node, ann, courier) = start(&db).await;
     told(&node, &db, (&ann, &courier), &[OK, BROKEN]).await;
-    webhooks::switch_off(&node.cx, courier.id).await.unwrap();
+    webhooks::switch_off(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     ended(&node, &ann).await;
-    webhooks::switch_on(&node.cx, courier.id).await.unwrap();
+    webhooks::switch_on(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     let (from, to) = always();
-    assert_eq!(replay(&node.cx, courier.id, Again::Failed(from, to)).await.unwrap(), 2);
+    assert_eq!(
+        replay(&node.cx, ann.account, courier.id, Again::Failed(from, to)).await.unwrap(),
+        2
+    );
     assert_eq!(courier.collect(&node).await.len(), 2);
 }
 
 async fn more_than_a_page_is_told_again(db: TestDb) {
     let (node, _, courier) = start(&db).await;
     for _ in 0..3 {
-        webhooks::test(&node.cx, courier.id, Kind::MessageFailed).await.unwrap();
+        webhooks::test(
+            &node.cx,
+            courier.owner(&node).await.account,
+            courier.id,
+            Kind::MessageFailed,
+        )
+        .await
+        .unwrap();
     }
     // Tests are never replayed: make real ones of more than a page of them.
     let (one, begin) = (courier.collect_urgent(&node).await.remove(0).event.id, node.cx.db.now());
@@ -163,9 +182,10 @@ async fn more_than_a_page_is_told_again(db: TestDb) {
     db.behind(&format!("UPDATE events SET account = {}, mode = {}", account.0, Mode::Live.code()))
         .await;
     let (from, to) = always();
-    assert_eq!(replay(&node.cx, courier.id, Again::All(from, to)).await.unwrap(), 2_100);
+    let all = async || replay(&node.cx, account, courier.id, Again::All(from, to)).await.unwrap();
+    assert_eq!(all().await, 2_100);
     assert_eq!(waiting(&node, courier.id).await, 2_100);
-    assert_eq!(replay(&node.cx, courier.id, Again::All(from, to)).await.unwrap(), 0);
+    assert_eq!(all().await, 0);
 }
 
 async fn a_replay_is_refused_for_who_is_off_and_for_what_is_not_theirs(db: TestDb) {
@@ -173,16 +193,17 @@ async fn a_replay_is_refused_for_who_is_off_and_for_what_is_not_theirs(db: TestD
     let bob = node.account("bob@example.com", 1_000).await;
     let ids = told(&node, &db, (&ann, &courier), &[OK]).await;
     let his = endpoint(&node, &bob).await;
-    let test = node.key(ann.account, Mode::Test).await;
-    let hers = webhooks::add(&node.cx, wish(&test, "https://example.com/"), secret()).await;
+    let (test, by) = (node.key(ann.account, Mode::Test).await, courier.owner(&node).await);
+    let hers = webhooks::add(&node.cx, &by, wish(&test, "https://example.com/"), secret()).await;
     for other in [his, hers.unwrap().id] {
-        let refused = replay(&node.cx, other, Again::These(ids.clone())).await;
+        let refused = replay(&node.cx, ann.account, other, Again::These(ids.clone())).await;
         assert!(matches!(refused, Err(Error::NotFound)), "{refused:?}");
     }
-    let unknown = replay(&node.cx, courier.id, Again::These(vec![ids[0], EventId(Uuid::nil())]));
+    let unknown =
+        replay(&node.cx, ann.account, courier.id, Again::These(vec![ids[0], EventId(Uuid::nil())]));
     assert!(matches!(unknown.await, Err(Error::NotFound)));
-    webhooks::switch_off(&node.cx, courier.id).await.unwrap();
-    let refused = replay(&node.cx, courier.id, Again::These(ids)).await;
+    webhooks::switch_off(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
+    let refused = replay(&node.cx, ann.account, courier.id, Again::These(ids)).await;
     assert!(matches!(refused, Err(Error::BadTarget(_))), "{refused:?}");
     assert_eq!(waiting(&node, courier.id).await, 0);
 }
@@ -190,7 +211,8 @@ async fn a_replay_is_refused_for_who_is_off_and_for_what_is_not_theirs(db: TestD
 async fn a_secret_rotates_for_a_day(db: TestDb) {
     let (node, _, courier) = start(&db).await;
     let next = heliograph_domain::webhook::Secret::from_random(&[6; 24]);
-    let until = webhooks::rotate(&node.cx, courier.id, &next).await.unwrap();
+    let until =
+        webhooks::rotate(&node.cx, &courier.owner(&node).await, courier.id, &next).await.unwrap();
     assert_eq!(until, node.cx.db.now().after(ROTATION));
     let endpoint = courier.endpoint(&node).await;
     let count = |now| endpoint.signatures(now, "id", 0, b"body").split(' ').count();

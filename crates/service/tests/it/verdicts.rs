@@ -136,7 +136,7 @@ async fn who_only_fails_for_five_days_is_switched_off(db: TestDb) {
     let off = courier.endpoint(&node).await.off;
     assert_eq!(off, Some((node.cx.db.now(), OffReason::Failing)));
     assert_eq!(waiting(&node, courier.id).await, 0);
-    webhooks::switch_on(&node.cx, courier.id).await.unwrap();
+    webhooks::switch_on(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     one_more(&node, &ann, &courier, BROKEN).await;
     assert_eq!(courier.endpoint(&node).await.off, None, "its record was clean");
 }
@@ -169,7 +169,9 @@ async fn a_success_in_the_same_report_counts(db: TestDb) {
 /// Who tries an endpoint before it is ready does not set a clock going.
 async fn a_test_that_fails_says_nothing_about_the_endpoint(db: TestDb) {
     let (node, ann, courier) = start(&db).await;
-    webhooks::test(&node.cx, courier.id, Kind::MessageFailed).await.unwrap();
+    webhooks::test(&node.cx, courier.owner(&node).await.account, courier.id, Kind::MessageFailed)
+        .await
+        .unwrap();
     let parcels = courier.collect_urgent(&node).await;
     courier.answer(&node, parcels, BROKEN).await;
     assert_eq!(courier.endpoint(&node).await.failing_since, None);
@@ -182,7 +184,14 @@ async fn a_test_goes_first_and_is_never_tried_again(db: TestDb) {
     let (node, ann, courier) = start(&db).await;
     courier.desk.set_bound(false);
     ended(&node, &ann).await;
-    let test = webhooks::test(&node.cx, courier.id, Kind::MessageReceived).await.unwrap();
+    let test = webhooks::test(
+        &node.cx,
+        courier.owner(&node).await.account,
+        courier.id,
+        Kind::MessageReceived,
+    )
+    .await
+    .unwrap();
     assert_eq!(deliveries::due(&node.cx).await.unwrap(), [(courier.id, true)]);
     let parcels = courier.collect_urgent(&node).await;
     assert_eq!(events(&parcels), [test]);
@@ -200,8 +209,15 @@ async fn a_test_goes_first_and_is_never_tried_again(db: TestDb) {
 
 async fn a_test_reaches_who_is_off(db: TestDb) {
     let (node, _, courier) = start(&db).await;
-    webhooks::switch_off(&node.cx, courier.id).await.unwrap();
-    let test = webhooks::test(&node.cx, courier.id, Kind::MessageFailed).await.unwrap();
+    webhooks::switch_off(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
+    let test = webhooks::test(
+        &node.cx,
+        courier.owner(&node).await.account,
+        courier.id,
+        Kind::MessageFailed,
+    )
+    .await
+    .unwrap();
     let parcels = courier.collect_urgent(&node).await;
     assert_eq!(events(&parcels), [test]);
     courier.answer(&node, parcels, OK).await;

@@ -8,6 +8,7 @@ use heliograph_domain::event::{Content, Kind};
 use heliograph_domain::message::{Failure, FailureCode, Status};
 use heliograph_domain::submission::Outcome;
 use heliograph_domain::webhook::OffReason;
+use heliograph_service::audit::Actor;
 use heliograph_service::error::Error;
 use heliograph_service::janitor;
 use heliograph_service::webhooks::{self, Wish};
@@ -170,7 +171,7 @@ async fn who_is_off_gets_events_and_no_deliveries(db: TestDb) {
     node.open().await;
     let courier = Courier::open(&node, endpoint(&node, &ann).await).await;
     ended(&node, &ann).await;
-    webhooks::switch_off(&node.cx, courier.id).await.unwrap();
+    webhooks::switch_off(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     assert_eq!(waiting(&node, courier.id).await, 0, "what waited is dropped");
     ended(&node, &ann).await;
     assert_eq!((rows(&db, "events").await, waiting(&node, courier.id).await), (2, 0));
@@ -178,7 +179,7 @@ async fn who_is_off_gets_events_and_no_deliveries(db: TestDb) {
     // What the courier still says of what it held harms nobody.
     let parcels = courier.arrived();
     courier.answer(&node, parcels, OK).await;
-    webhooks::switch_on(&node.cx, courier.id).await.unwrap();
+    webhooks::switch_on(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     ended(&node, &ann).await;
     assert_eq!((rows(&db, "events").await, waiting(&node, courier.id).await), (3, 1));
 }
@@ -189,7 +190,8 @@ async fn an_endpoint_whose_time_is_over_is_swept_away(db: TestDb) {
     node.open().await;
     let until = node.cx.db.now().after(Duration::from_secs(60));
     let wish = Wish { listening_until: Some(until), ..wish(&ann, "http://127.0.0.1:3000/") };
-    let id = webhooks::add(&node.cx, wish, secret()).await.unwrap().id;
+    let id =
+        webhooks::add(&node.cx, &Actor::operator(ann.account), wish, secret()).await.unwrap().id;
     ended(&node, &ann).await;
     assert_eq!(waiting(&node, id).await, 1);
     db.clock.advance(Duration::from_secs(60));
@@ -205,9 +207,9 @@ async fn what_is_removed_leaves_nothing_behind(db: TestDb) {
     node.open().await;
     let courier = Courier::open(&node, endpoint(&node, &ann).await).await;
     ended(&node, &ann).await;
-    webhooks::remove(&node.cx, courier.id).await.unwrap();
+    webhooks::remove(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
     assert_eq!(rows(&db, "deliveries").await, 0);
-    let again = webhooks::remove(&node.cx, courier.id).await;
+    let again = webhooks::remove(&node.cx, &courier.owner(&node).await, courier.id).await;
     assert!(matches!(again, Err(Error::NotFound)), "{again:?}");
     // Another node, which did not know yet, lined something up after that.
     db.behind("INSERT INTO deliveries SELECT 77, 0, id, account, NULL, NULL, 0, 0 FROM events")
@@ -251,7 +253,8 @@ async fn a_url_that_leads_inside_is_refused(db: TestDb) {
         ("https://ann:secret@example.com/", false),
         ("example.com", false),
     ] {
-        let done = webhooks::add(&node.cx, wish(&ann, url), secret()).await;
+        let done =
+            webhooks::add(&node.cx, &Actor::operator(ann.account), wish(&ann, url), secret()).await;
         assert_eq!(done.is_ok(), taken, "{url}: {done:?}");
         assert!(taken || matches!(done, Err(Error::BadTarget(_))), "{url}: {done:?}");
     }
@@ -269,7 +272,7 @@ async fn a_url_on_this_machine_is_for_listen_alone(db: TestDb) {
         ("http://10.0.0.1/", false),
     ] {
         let wish = Wish { listening_until: until, ..wish(&ann, url) };
-        let done = webhooks::add(&node.cx, wish, secret()).await;
+        let done = webhooks::add(&node.cx, &Actor::operator(ann.account), wish, secret()).await;
         assert_eq!(done.is_ok(), taken, "{url}: {done:?}");
     }
     assert!(webhooks::list(&node.cx, ann.account).await.unwrap().iter().all(|e| e.local));

@@ -13,6 +13,7 @@ on_both_engines!(api_keys:
     keys_are_listed_for_their_account,
     a_key_is_revoked_once,
     only_valid_keys_are_valid,
+    the_last_use_is_kept_and_never_goes_back,
 );
 
 fn key(db: &TestDb, account: AccountId) -> ApiKey {
@@ -24,6 +25,7 @@ fn key(db: &TestDb, account: AccountId) -> ApiKey {
         name: "Kasse № 1 'ñ'".to_owned(),
         created_at: at(3),
         revoked_at: None,
+        last_used_at: None,
     }
 }
 
@@ -33,11 +35,11 @@ async fn insert(db: &TestDb, key: &ApiKey, hash: u8) -> Result<()> {
     tx.commit().await
 }
 
-async fn revoke(db: &TestDb, id: ApiKeyId, seconds: u64) -> bool {
+async fn revoke(db: &TestDb, account: AccountId, id: ApiKeyId, seconds: u64) -> bool {
     let mut tx = db.db.write().await.unwrap();
-    let done = api_keys::revoke(&mut tx, id, at(seconds)).await.unwrap();
+    let done = api_keys::revoke(&mut tx, (account, id), at(seconds)).await.unwrap();
     tx.commit().await.unwrap();
-    done
+    done.is_some()
 }
 
 async fn a_key_is_known_by_its_hash(db: TestDb) {
@@ -76,9 +78,11 @@ async fn a_key_is_revoked_once(db: TestDb) {
     let ann = account(&db, "ann@example.com", 0).await;
     let stored = key(&db, ann);
     insert(&db, &stored, 7).await.unwrap();
-    assert!(revoke(&db, stored.id, 9).await);
-    assert!(!revoke(&db, stored.id, 10).await);
-    assert!(!revoke(&db, ApiKeyId(db.ids.next(BEGIN)), 9).await);
+    let bob = account(&db, "bob@example.com", 0).await;
+    assert!(!revoke(&db, bob, stored.id, 9).await);
+    assert!(revoke(&db, ann, stored.id, 9).await);
+    assert!(!revoke(&db, ann, stored.id, 10).await);
+    assert!(!revoke(&db, ann, ApiKeyId(db.ids.next(BEGIN)), 9).await);
     let mut conn = db.db.read().await.unwrap();
     let (found, ..) = api_keys::by_hash(&mut conn, &[7; 32]).await.unwrap().unwrap();
     assert_eq!(found, ApiKey { revoked_at: Some(at(9)), ..stored });
@@ -91,7 +95,7 @@ async fn only_valid_keys_are_valid(db: TestDb) {
     for (key, hash) in [(&good, 1), (&revoked, 2), (&all, 3)] {
         insert(&db, key, hash).await.unwrap();
     }
-    assert!(revoke(&db, revoked.id, 9).await);
+    assert!(revoke(&db, ann, revoked.id, 9).await);
     let unknown = ApiKeyId(db.ids.next(BEGIN));
     let mut conn = db.db.read().await.unwrap();
     let asked = [good.id, revoked.id, unknown, all.id];
@@ -99,4 +103,28 @@ async fn only_valid_keys_are_valid(db: TestDb) {
     valid.sort_by_key(|(id, _)| *id);
     assert_eq!(valid, [(good.id, good.scopes), (all.id, Scopes::ALL)]);
     assert_eq!(conn.ask(api_keys::valid(&[])).await.unwrap(), []);
+}
+
+async fn the_last_use_is_kept_and_never_goes_back(db: TestDb) {
+    let ann = account(&db, "ann@example.com", 0).await;
+    let (used, unused, revoked) = (key(&db, ann), key(&db, ann), key(&db, ann));
+    for (key, hash) in [(&used, 1), (&unused, 2), (&revoked, 3)] {
+        insert(&db, key, hash).await.unwrap();
+    }
+    assert!(revoke(&db, ann, revoked.id, 9).await);
+    for seconds in [7, 8, 6] {
+        let mut tx = db.db.write().await.unwrap();
+        let all = [(used.id, at(seconds)), (revoked.id, at(seconds + 3))];
+        api_keys::used(&mut tx, &all).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    let mut conn = db.db.read().await.unwrap();
+    let valid = api_keys::newest(&mut conn, ann, false, 9).await.unwrap();
+    let last: Vec<_> = valid.iter().map(|k| (k.id, k.last_used_at)).collect();
+    assert_eq!(last, [(unused.id, None), (used.id, Some(at(8)))]);
+    assert_eq!(api_keys::newest(&mut conn, ann, false, 1).await.unwrap().len(), 1);
+    let gone = api_keys::newest(&mut conn, ann, true, 9).await.unwrap();
+    // What came after it was revoked was refused.
+    assert_eq!((gone.len(), gone[0].last_used_at), (1, None));
+    assert_eq!(api_keys::owner(&mut conn, used.id).await.unwrap(), Some(ann));
 }

@@ -7,8 +7,8 @@ use heliograph_domain::account::Mode;
 use heliograph_domain::event::{Kind, Occurrence};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_store::attempts::{self, Attempt};
-use heliograph_store::deliveries;
 use heliograph_store::events::{self, First, Replay};
+use heliograph_store::{deliveries, endpoints};
 use uuid::Uuid;
 
 on_both_engines!(events:
@@ -22,6 +22,8 @@ on_both_engines!(events:
     a_replay_goes_on_where_the_last_page_ended,
     attempts_are_told_in_order_and_once,
     what_is_too_old_is_dropped_account_by_account,
+    the_newest_are_read_page_by_page_and_only_their_own,
+    the_last_attempts_at_an_endpoint_lead_to_their_events,
 );
 
 const NONE: EventId = EventId(Uuid::nil());
@@ -194,7 +196,7 @@ async fn attempts_are_told_in_order_and_once(db: TestDb) {
     let found = attempts::of(&mut conn, ann, told.id).await.unwrap();
     assert_eq!(found.iter().map(|a| a.at).collect::<Vec<_>>(), [3, 6, 6, 9].map(at));
     assert!(all.iter().chain([&elsewhere]).all(|a| found.contains(a)));
-    let last = attempts::at(&mut conn, to, 2).await.unwrap();
+    let last = attempts::at(&mut conn, (ann, to), 2).await.unwrap();
     assert_eq!(last, [all[0].clone(), all[2].clone()]);
 }
 
@@ -215,5 +217,55 @@ async fn what_is_too_old_is_dropped_account_by_account(db: TestDb) {
     assert_eq!(found(&db, &all_of(ann, to), NONE, 9).await, [hers[1].id, hers[2].id]);
     assert_eq!(found(&db, &all_of(bob, to), NONE, 9).await, [his.id]);
     let mut conn = db.db.read().await.unwrap();
-    assert_eq!(attempts::at(&mut conn, to, 9).await.unwrap().len(), 3);
+    assert_eq!(attempts::at(&mut conn, (ann, to), 9).await.unwrap().len(), 2);
+}
+
+async fn the_newest_are_read_page_by_page_and_only_their_own(db: TestDb) {
+    let (ann, to) = one_account(&db).await;
+    let bob = account(&db, "bob@example.com", 0).await;
+    let hers: Vec<_> = (0..3).map(|i| event(&db, ann, to, i)).collect();
+    let his = event(&db, bob, to, 1);
+    happened(&db, &hers).await;
+    happened(&db, std::slice::from_ref(&his)).await;
+    answered(&db, &[first(&hers[2], 200)], &[]).await;
+    let mut conn = db.db.read().await.unwrap();
+    let last = EventId(Uuid::max());
+    let page = events::newest(&mut conn, ann, last, 2).await.unwrap();
+    let ids: Vec<_> = page.iter().map(|(e, f)| (e.id, f.is_some())).collect();
+    assert_eq!(ids, [(hers[2].id, true), (hers[1].id, false)]);
+    let page = events::newest(&mut conn, ann, hers[1].id, 2).await.unwrap();
+    assert_eq!(page.iter().map(|(e, _)| e.id).collect::<Vec<_>>(), [hers[0].id]);
+    let asked = [hers[0].id, his.id, NONE];
+    let these = events::these(&mut conn, ann, &asked).await.unwrap();
+    assert_eq!(these.iter().map(|(e, _)| e.id).collect::<Vec<_>>(), [hers[0].id]);
+}
+
+async fn the_last_attempts_at_an_endpoint_lead_to_their_events(db: TestDb) {
+    let (ann, to) = one_account(&db).await;
+    let bob = account(&db, "bob@example.com", 0).await;
+    let other = registered(&db, &endpoint(ann)).await;
+    let all: Vec<_> = (0..2).map(|i| event(&db, ann, to, i)).collect();
+    happened(&db, &all).await;
+    let attempts = [(0, 5, 500), (1, 6, 0), (0, 7, 200)]
+        .map(|(n, seconds, outcome): (usize, _, _)| attempt(&all[n], to, seconds, outcome));
+    answered(&db, &[], &attempts).await;
+    answered(&db, &[], &[attempt(&all[1], other, 8, 200)]).await;
+    lined_up(&db, to, &all[1], at(60)).await;
+    let mut conn = db.db.read().await.unwrap();
+    let read = attempts::before(&mut conn, (ann, to), at(7), 9).await.unwrap();
+    assert_eq!(read, [(all[1].id, at(6), true), (all[0].id, at(5), true)]);
+    let read = attempts::before(&mut conn, (ann, to), at(99), 1).await.unwrap();
+    assert_eq!(read, [(all[0].id, at(7), false)]);
+    let mut of = attempts::of_these(&mut conn, (ann, to), &[all[0].id, all[1].id]).await.unwrap();
+    of.sort_by_key(|a| a.at);
+    assert_eq!(of, attempts);
+    let next = deliveries::next(&mut conn, (ann, to), 9).await.unwrap();
+    assert_eq!(next, [(all[1].id, at(60), 0)]);
+    // Whose it is not reads nothing.
+    assert_eq!(attempts::before(&mut conn, (bob, to), at(99), 9).await.unwrap(), []);
+    assert_eq!(attempts::at(&mut conn, (bob, to), 9).await.unwrap(), []);
+    assert_eq!(attempts::of_these(&mut conn, (bob, to), &[all[0].id]).await.unwrap(), []);
+    assert_eq!(deliveries::next(&mut conn, (bob, to), 9).await.unwrap(), []);
+    assert_eq!(endpoints::get(&mut conn, bob, to).await.unwrap(), None);
+    assert_eq!(endpoints::get(&mut conn, ann, to).await.unwrap().unwrap().id, to);
 }

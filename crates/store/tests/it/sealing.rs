@@ -1,9 +1,12 @@
 //! Secrets at rest: the database holds none in the clear, and opens for its own key alone.
 
 use crate::rows::{account, at, look};
-use crate::support::{TestDb, key, on_both_engines};
+use crate::support::{BEGIN, TestDb, key, on_both_engines};
 use crate::webhook_rows::{endpoint, registered, secret};
-use heliograph_store::{Db, Error, KEY_BYTES, Options, SealingKey, endpoints};
+use heliograph_domain::id::{Ids, UserId};
+use heliograph_domain::totp::{RANDOM, TotpSecret};
+use heliograph_store::{Db, Error, KEY_BYTES, Options, SealingKey};
+use heliograph_store::{endpoints, mails, users};
 
 on_both_engines!(sealing:
     the_secrets_of_endpoints_are_sealed,
@@ -11,6 +14,7 @@ on_both_engines!(sealing:
     a_node_with_another_key_is_refused,
     where_nobody_lives_any_key_is_taken,
     a_sealed_secret_opens_in_its_own_row_alone,
+    second_factors_and_mails_are_sealed,
 );
 
 const SECRETS: &str = "SELECT secret, coalesce(old_secret, '') FROM endpoints ORDER BY id";
@@ -65,4 +69,31 @@ async fn a_sealed_secret_opens_in_its_own_row_alone(db: TestDb) {
     let mut conn = db.db.read().await.unwrap();
     let found = endpoints::by_number(&mut conn, one).await;
     assert!(matches!(found, Err(Error::Corrupt(_))), "{found:?}");
+}
+
+async fn second_factors_and_mails_are_sealed(db: TestDb) {
+    let (user, mail) = (UserId(db.ids.next(BEGIN)), db.ids.next(BEGIN));
+    let secret = TotpSecret::from_random([9; RANDOM]);
+    let mut tx = db.db.write().await.unwrap();
+    assert!(users::insert(&mut tx, user, "ann@example.com", BEGIN).await.unwrap());
+    assert!(!users::insert(&mut tx, user, "ann@example.com", BEGIN).await.unwrap());
+    assert!(users::begin_totp(&mut tx, user, &secret).await.unwrap());
+    let content = "Subject\nhttp://localhost/reset/secret";
+    mails::insert(&mut tx, mail, ("ann@example.com", content), BEGIN).await.unwrap();
+    tx.commit().await.unwrap();
+    let stored = look(&db, "SELECT totp_secret, content FROM users, mails").await.concat();
+    assert!(stored.iter().all(|s| s.starts_with("v1.") && !s.contains("secret")), "{stored:?}");
+    // They come out as they went in; a step is used once, and a mail is taken by one node.
+    let mut tx = db.db.write().await.unwrap();
+    let ann = users::by_id(&mut tx, user).await.unwrap().unwrap();
+    assert!(ann.second_factor().is_none(), "it is not confirmed yet");
+    assert_eq!(ann.totp.unwrap().secret.reveal(), secret.reveal());
+    for (step, fresh) in [(7, true), (7, false), (6, false), (8, true)] {
+        assert_eq!(users::use_step(&mut tx, user, step).await.unwrap(), fresh, "{step}");
+    }
+    assert!(!users::begin_totp(&mut tx, user, &secret).await.unwrap(), "it is on already");
+    let taken = mails::claim(&mut tx, (at(1), at(60)), 10).await.unwrap();
+    assert_eq!((taken.len(), taken[0].content.as_str(), taken[0].tries), (1, content, 1));
+    assert_eq!(mails::claim(&mut tx, (at(59), at(120)), 10).await.unwrap().len(), 0);
+    assert_eq!(mails::claim(&mut tx, (at(60), at(120)), 10).await.unwrap()[0].tries, 2);
 }

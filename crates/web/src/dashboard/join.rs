@@ -1,11 +1,12 @@
 //! Accepting an invitation.
 
 use crate::app::App;
+use crate::dashboard::csrf;
 use crate::dashboard::outside::{Outside, Stranger};
+use crate::dashboard::page;
 use crate::dashboard::refusal::Refusal;
 use crate::dashboard::shell::Plain;
 use crate::dashboard::visit::Posted;
-use crate::dashboard::{csrf, page};
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, State};

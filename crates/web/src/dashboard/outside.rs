@@ -1,11 +1,13 @@
 //! Outside: somebody who is not signed in looks at a page, or sends a form from it.
 
 use crate::app::App;
+use crate::dashboard::csrf;
 use crate::dashboard::form::Form;
+use crate::dashboard::page;
 use crate::dashboard::peer::Peer;
 use crate::dashboard::refusal::Refusal;
 use crate::dashboard::shell::{Notice, Plain};
-use crate::dashboard::{csrf, page, visit};
+use crate::dashboard::visit;
 use askama::Template;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;

@@ -4,8 +4,8 @@ use crate::app::App;
 use crate::dashboard::refusal::{self, Refusal};
 use crate::dashboard::visit::Visit;
 use crate::dashboard::{
-    assets, audit, conversations, join, live, messages, operator, optouts, overview, page, people,
-    phone, place, reset, security, send, sign_in, sign_up,
+    assets, audit, conversations, join, keys, live, messages, operator, optouts, overview, page,
+    people, phone, place, reset, security, send, sign_in, sign_up, webhooks,
 };
 use axum::Router;
 use axum::response::Response;
@@ -33,6 +33,8 @@ pub(crate) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
         .merge(messages::routes())
         .merge(conversations::routes())
         .merge(send::routes())
+        .merge(keys::routes())
+        .merge(webhooks::routes())
         .layer(axum::middleware::from_fn_with_state(app.clone(), refusal::render))
         .merge(assets::routes())
         .layer(CompressionLayer::new())

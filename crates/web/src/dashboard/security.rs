@@ -156,7 +156,8 @@ const WRONG_PASSWORD: &str = "This is not your password.";
 
 /// Who sits at an open session must not guess the password there.
 fn count(app: &App, visit: &Visit) -> Result<(), Refusal> {
-    Ok(app.entrance.count(visit.peer.address, Some(&visit.visitor.signed.email))?)
+    let name = format!("signed in {}", visit.visitor.signed.email);
+    Ok(app.entrance.count(visit.peer.address, Some(&name))?)
 }
 
 async fn password(State(app): State<Arc<App>>, posted: Posted) -> Result<Response, Refusal> {

@@ -186,7 +186,7 @@ async fn by_code(
         Err(Error::NotFound) => return too_late(&app, &outside, next),
         Err(other) => return Err(other.into()),
     };
-    app.entrance.count(outside.peer.address, Some(&email))?;
+    app.entrance.count(outside.peer.address, Some(&format!("code {email}")))?;
     let typed = form.text("code");
     match sign_in::by_code(&app.context, &token, typed, &outside.origin()).await {
         Ok(Some(session)) => Ok(outside.enter(or_home(&next), &session)),

@@ -71,7 +71,7 @@ async fn open(
     refuse_closed(&app)?;
     let typed = form.text("email").to_owned();
     let email = email::parse(&typed);
-    app.entrance.count(outside.peer.address, email.as_deref())?;
+    app.entrance.count(outside.peer.address, None)?;
     let mut faults = Faults::default();
     if email.is_none() {
         faults.add("email", "Write an address like ann@example.com.");
@@ -86,6 +86,7 @@ async fn open(
         Ok(Some(token)) => return Ok(outside.enter(FIRST, &token)),
         // The same form, sent twice, leads to the same place.
         Ok(None) if faults.is_empty() => {
+            app.entrance.count(outside.peer.address, email.as_deref())?;
             let known = sign_in::by_password(&app.context, passwords, pair, &origin).await?;
             if let Some(Door::In(token)) = known {
                 return Ok(outside.enter(FIRST, &token));

@@ -109,9 +109,11 @@ fn priced(
 /// How full the last part is.
 fn left(text: &str, Size { encoding, parts, units }: Size) -> String {
     let room = text::room(text);
-    let doubles =
-        text.chars().filter(|c| *c != '\n' && text::measure(c.encode_utf8(&mut [0; 4])).units == 2);
-    let doubles = doubles.count();
+    let is_double = |c: &char| match encoding {
+        Encoding::Gsm7 => text::measure(c.encode_utf8(&mut [0; 4])).units == 2,
+        Encoding::Ucs2 => c.len_utf16() == 2,
+    };
+    let doubles = text.chars().filter(is_double).count();
     let of = if parts > 1 { " of the last part" } else { "" };
     let twice = match (doubles, encoding) {
         (0, _) => String::new(),
