@@ -1,6 +1,6 @@
 //! Every page of the dashboard as axe sees it: narrow and wide, light and dark.
 
-use crate::browser::Browser;
+use crate::browser::{Browser, path_of};
 use crate::chromium::Chromium;
 use crate::database::Engine;
 use crate::furnished::{DEMO, Furnished};
@@ -31,7 +31,7 @@ fn every_page_is_for_everybody() {
     for greeted in [false, true] {
         if greeted {
             person = Browser::of(server, DEMO);
-            chromium.open(&server.told(&["account", "link", "--email", DEMO]));
+            chromium.open(&path_of(&server.told(&["account", "link", "--email", DEMO])));
         }
         let mut pages: Vec<_> = Site::of(&person, &routes).pages.into_values().collect();
         pages.retain(|page| page.is_html());

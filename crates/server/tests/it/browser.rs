@@ -43,8 +43,7 @@ impl<'a> Browser<'a> {
 
     fn by_link(server: &'a Server, link: &str) -> Self {
         let browser = Self::new(server);
-        let (_, token) = link.trim().rsplit_once("/sign-in/").unwrap();
-        let answer = browser.get(&format!("/sign-in/{token}"));
+        let answer = browser.get(&path_of(link));
         assert_eq!(answer.status, 303, "{link}: {}", answer.text());
         browser
     }
@@ -103,6 +102,12 @@ impl<'a> Browser<'a> {
         }
         panic!("redirected in a ring: {path}")
     }
+}
+
+/// The path of a link to sign in: commands don't know at which port a test's server listens.
+pub(crate) fn path_of(link: &str) -> String {
+    let (_, token) = link.trim().rsplit_once("/sign-in/").unwrap();
+    format!("/sign-in/{token}")
 }
 
 /// A form as browsers send it, without a word of where it comes from.

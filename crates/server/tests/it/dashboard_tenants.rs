@@ -50,7 +50,10 @@ fn every_page_and_form_is_found(engine: Engine) {
     sites.push(Site::of(&Browser::of(server, DEMO), &routes));
     // Somebody who begins with a second step, and then has it.
     let ann = Browser::of(server, ANN);
-    ann.send(&ann.open("/settings/security"), "/settings/security/second-step", &[]);
+    let mut security = ann.open("/settings/security");
+    let password = [("password", "four quite ordinary words")];
+    security = ann.send(&security, "/settings/security/password", &password);
+    ann.send(&security, "/settings/security/second-step", &[]);
     sites.push(Site::of(&ann, &routes));
     let has = format!("UPDATE users SET totp_step = 1 WHERE email = '{ANN}'");
     server.database.change(&has);
@@ -135,11 +138,7 @@ fn forms_from_elsewhere_do_nothing(engine: Engine) {
         let location = stranger.header("location").unwrap_or_default();
         assert!(location.starts_with("/sign-in?next="), "{one:?}: {}", stranger.status);
         for wrong in [None, Some(""), Some("AAAA"), Some(csrf.as_str())] {
-            assert_eq!(
-                bob.post(&one.action, &one.with_csrf(wrong)).status,
-                403,
-                "{wrong:?} {one:?}"
-            );
+            assert_eq!(send(&bob, one, wrong).status, 403, "{wrong:?} {one:?}");
         }
         for (name, value) in [
             ("Origin", "https://evil.example"),
@@ -173,9 +172,9 @@ fn who_looks_on_changes_nothing(engine: Engine) {
     const VIC: &str = "vic@example.com";
     let furnished = both(engine);
     furnished.open(VIC);
-    furnished.let_in(VIC, BOB, 3);
     let (server, account) = (&furnished.server, furnished.account(BOB).to_string());
     let site = Site::of(&Browser::of(server, BOB), &routes(server));
+    furnished.let_in(VIC, BOB, 3);
     let vic = Browser::of(server, VIC);
     let csrf = vic.open("/phone").csrf();
     let moved = vic.post("/account", &[("csrf", &csrf), ("account", &account)]);

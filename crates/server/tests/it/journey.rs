@@ -136,7 +136,7 @@ fn revoked(chromium: &Chromium, curl: &str) {
     chromium.press("API Keys");
     chromium.press("Revoke my shop");
     chromium.press_at("//tr[contains(., 'my shop')]//form//button[contains(., 'Revoke')]");
-    chromium.sees("revoked");
+    chromium.sees("Revoked");
     assert_eq!(in_a_shell(&status), "401");
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `scripts/screenshots` names a folder in HELIOGRAPH_SCREENSHOTS; in a test run they are taken, and thrown away.
 
-use crate::browser::Browser;
+use crate::browser::{Browser, path_of};
 use crate::chromium::Chromium;
 use crate::database::Engine;
 use crate::furnished::{DEMO, Furnished};
@@ -41,7 +41,7 @@ fn pictures() {
     let server = &furnished.server;
     let chromium = Chromium::start(&format!("http://{}", server.address()));
     chromium.prefer("light");
-    chromium.open(&server.told(&["account", "link", "--email", DEMO]));
+    chromium.open(&path_of(&server.told(&["account", "link", "--email", DEMO])));
     chromium.arrives("/phone");
     let thrown_away = tempfile::tempdir().unwrap();
     let folder = std::env::var_os("HELIOGRAPH_SCREENSHOTS").map(PathBuf::from);
