@@ -78,15 +78,6 @@ pub async fn of(conn: &mut Conn, account: AccountId) -> Result<Vec<ApiKey>> {
     conn.query(sql, &[account.0.into()], key).await
 }
 
-/// What an account called one of its keys, revoked or not.
-///
-/// # Errors
-/// As any read.
-pub async fn name(conn: &mut Conn, account: AccountId, id: ApiKeyId) -> Result<Option<String>> {
-    let sql = "SELECT name FROM api_keys WHERE id = $1 AND account = $2";
-    conn.query_one(sql, &[id.0.into(), account.0.into()], |r| r.text(0)).await
-}
-
 /// The newest keys of an account that are valid, or that were revoked; at most `limit`.
 ///
 /// # Errors
@@ -111,6 +102,15 @@ pub async fn newest(
 pub async fn owner(conn: &mut Conn, id: ApiKeyId) -> Result<Option<AccountId>> {
     let sql = "SELECT account FROM api_keys WHERE id = $1";
     conn.query_one(sql, &[id.0.into()], |r| r.int(0).map(AccountId)).await
+}
+
+/// What an account called one of its keys, revoked or not.
+///
+/// # Errors
+/// As any read.
+pub async fn name(conn: &mut Conn, account: AccountId, id: ApiKeyId) -> Result<Option<String>> {
+    let sql = "SELECT name FROM api_keys WHERE id = $1 AND account = $2";
+    conn.query_one(sql, &[id.0.into(), account.0.into()], |r| r.text(0)).await
 }
 
 /// Revokes a key of an account from `at` on; what it is called, or nothing when there is no such key, or it was revoked

@@ -123,9 +123,15 @@ pub async fn of_sender(
     sender: &str,
     (before, limit): (InboundId, i64),
 ) -> Result<Vec<InboundMessage>> {
-    let sql = "SELECT account, id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
-        FROM inbound_messages WHERE account = $1 AND sender = $2 AND id < $3 AND mode = $4
-        ORDER BY id DESC LIMIT $5";
+    // SQLite would rather read all that an account has received, since that is in order too.
+    let sql = conn.pick(
+        "SELECT account, id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
+         FROM inbound_messages INDEXED BY inbound_messages_sender
+         WHERE account = $1 AND sender = $2 AND id < $3 AND mode = $4 ORDER BY id DESC LIMIT $5",
+        "SELECT account, id, mode, carrier, sender, recipient, text, received_at, in_reply_to, keyword, complete
+         FROM inbound_messages
+         WHERE account = $1 AND sender = $2 AND id < $3 AND mode = $4 ORDER BY id DESC LIMIT $5",
+    );
     let params =
         [account.0.into(), sender.into(), before.0.into(), mode.code().into(), limit.into()];
     conn.query(sql, &params, inbound).await

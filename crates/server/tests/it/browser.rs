@@ -144,11 +144,20 @@ impl Page {
         field.and_then(|tag| attribute(tag, "value")).unwrap_or_else(|| panic!("{}", self.path))
     }
 
+    /// The name under which whatever its first such form makes is made one time.
+    pub(crate) fn once(&self) -> String {
+        let all = tags(&self.text(), "input");
+        let field = all.iter().find(|tag| attribute(tag, "name").as_deref() == Some("once"));
+        field.and_then(|tag| attribute(tag, "value")).unwrap_or_else(|| panic!("{}", self.path))
+    }
+
     /// What stands in the fields of the form that posts to `action`.
     fn form(&self, action: &str) -> Vec<(String, String)> {
         let html = self.text();
         let forms = html.split("<form ").skip(1).filter_map(|form| form.split("</form>").next());
-        let is_it = |form: &&str| attribute(form, "action").as_deref() == Some(action);
+        // The part of the page to show then is nobody's business but the browser's.
+        let leads = |form: &str| attribute(form, "action")?.split('#').next().map(str::to_owned);
+        let is_it = |form: &&str| leads(form).as_deref() == Some(action);
         let mut forms = forms.filter(is_it);
         fields(forms.next().unwrap_or_else(|| panic!("{}: no form {action}", self.path)))
     }

@@ -10,6 +10,7 @@ each_engine!(dashboard: a_person_comes_in_texts_a_phone_and_leaves);
 fn a_person_comes_in_texts_a_phone_and_leaves(engine: Engine) {
     let server = Server::start(engine);
     let browser = Browser::greeted(&server);
+    assert_eq!(browser.open("/").path, "/overview");
     let phone = browser.open("/phone");
     assert_eq!((phone.path.as_str(), phone.answer.status), ("/phone", 200));
     let phone = browser.send(&phone, "/phone/send", &[("text", "A <b>bold</b> hello")]);

@@ -131,7 +131,10 @@ impl Furnished {
         let (database, account) = (&self.server.database, self.account(name));
         let mut all = Vec::new();
         for table in self.tables() {
-            let rows = format!("SELECT * FROM {table} WHERE account = {account}");
+            // When a key was used last is written down some seconds later.
+            let columns =
+                if table == "api_keys" { "id, mode, scopes, name, revoked_at" } else { "*" };
+            let rows = format!("SELECT {columns} FROM {table} WHERE account = {account}");
             all.extend(database.rows(&rows).into_iter().map(|row| format!("{table}: {row}")));
         }
         all.extend(database.rows(&format!("SELECT * FROM accounts WHERE id = {account}")));

@@ -147,7 +147,25 @@ impl Connection {
         let length = length.and_then(|v| v.parse().ok()).unwrap_or(0);
         answer.body = vec![0; length];
         self.0.read_exact(&mut answer.body)?;
+        if with_body && answer.header("transfer-encoding") == Some("chunked") {
+            answer.body = self.chunks()?;
+        }
         Ok(answer)
+    }
+
+    /// A body that came piece by piece.
+    fn chunks(&mut self) -> io::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let size = usize::from_str_radix(&self.line()?, 16).map_err(io::Error::other)?;
+            let begin = body.len();
+            body.resize(begin + size, 0);
+            self.0.read_exact(&mut body[begin..])?;
+            self.line()?;
+            if size == 0 {
+                return Ok(body);
+            }
+        }
     }
 
     /// One line of a head, without its end; empty at the end of the head.

@@ -23,11 +23,15 @@ mod dashboard;
 #[cfg(test)]
 mod dashboard_conversations;
 #[cfg(test)]
+mod dashboard_figures;
+#[cfg(test)]
 mod dashboard_messages;
 #[cfg(test)]
 mod dashboard_pages;
 #[cfg(test)]
 mod dashboard_send;
+#[cfg(test)]
+mod dashboard_settings;
 #[cfg(test)]
 mod dashboard_tenants;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::browser::{Browser, Page};
 use crate::database::{Engine, each_engine};
-use crate::entrance::{PASSWORD, sign_in, sign_up};
+use crate::entrance::{HOME, PASSWORD, sign_in, sign_up};
 use crate::mail::{Inbox, link};
 use crate::server::Server;
 
@@ -23,7 +23,7 @@ fn joined<'a>(server: &'a Server, by: &Browser<'_>, email: &str, role: &str) -> 
     let browser = Browser::new(server);
     let page = browser.open(&path);
     let page = browser.send(&page, &format!("{path}/anew"), &[("password", PASSWORD)]);
-    assert_eq!((page.path.as_str(), page.answer.status), ("/phone", 200), "{}", page.text());
+    assert_eq!((page.path.as_str(), page.answer.status), (HOME, 200), "{}", page.text());
     browser
 }
 

@@ -2,7 +2,7 @@
 
 use crate::browser::{Browser, Page};
 use crate::database::{Engine, each_engine};
-use crate::entrance::{PASSWORD, sign_in, sign_up};
+use crate::entrance::{HOME, PASSWORD, sign_in, sign_up};
 use crate::server::Server;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::totp::TotpSecret;
@@ -70,7 +70,7 @@ fn it_is_asked_for_when_a_code_confirmed_it(engine: Engine) {
     // Begun, and not confirmed: nothing is asked for.
     let page = ann.open(HERE);
     scanned(&ann.send(&page, "/settings/security/second-step", &[]));
-    assert_eq!(sign_in(&Browser::new(&server), "ann@example.com", PASSWORD).path, "/phone");
+    assert_eq!(sign_in(&Browser::new(&server), "ann@example.com", PASSWORD).path, HOME);
     let page = ann.open(HERE);
     let app = scanned(&page);
     let confirm = "/settings/security/second-step/confirm";
@@ -86,7 +86,7 @@ fn it_is_asked_for_when_a_code_confirmed_it(engine: Engine) {
     assert!(browser.open(HERE).path.starts_with("/sign-in"));
     let wrong = answer(&browser, &page, "000000");
     assert!(wrong.answer.status == 422 && wrong.says("This code is wrong"), "{}", wrong.text());
-    assert_eq!(answer(&browser, &page, &shown(&app, 0)).path, "/phone");
+    assert_eq!(answer(&browser, &page, &shown(&app, 0)).path, HOME);
     // The way to it works once as well.
     assert_eq!(browser.open(&page.path).answer.status, 404);
 }
@@ -97,13 +97,13 @@ fn each_code_works_once(engine: Engine) {
     let (app, recovery) = set_up(&ann);
     let code = shown(&app, 1);
     let (browser, page) = asked(&server, "ann@example.com");
-    assert_eq!(answer(&browser, &page, &code).path, "/phone");
+    assert_eq!(answer(&browser, &page, &code).path, HOME);
     for used in [code, shown(&app, 0)] {
         let (browser, page) = asked(&server, "ann@example.com");
         assert_eq!(answer(&browser, &page, &used).answer.status, 422, "{used} was used before");
     }
     let (browser, page) = asked(&server, "ann@example.com");
-    assert_eq!(answer(&browser, &page, &recovery[3].to_uppercase()).path, "/phone");
+    assert_eq!(answer(&browser, &page, &recovery[3].to_uppercase()).path, HOME);
     assert!(browser.open(HERE).says("9 of your recovery codes"));
     let hashes = "SELECT count(*) FROM recovery_codes";
     assert_eq!(server.database.number(hashes), 9);
@@ -119,7 +119,7 @@ fn who_has_the_password_switches_it_off(engine: Engine) {
     let fresh = codes(&ann.send(&page, renew, &[("codes_password", PASSWORD)]));
     let (browser, asked_page) = asked(&server, "ann@example.com");
     assert_eq!(answer(&browser, &asked_page, &old[0]).answer.status, 422);
-    assert_eq!(answer(&browser, &asked_page, &fresh[0]).path, "/phone");
+    assert_eq!(answer(&browser, &asked_page, &fresh[0]).path, HOME);
     let off = "/settings/security/second-step/off";
     let wrong = ann.send(&page, off, &[("off_password", "not my password")]);
     assert!(
@@ -128,7 +128,7 @@ fn who_has_the_password_switches_it_off(engine: Engine) {
         wrong.text()
     );
     assert!(ann.send(&page, off, &[("off_password", PASSWORD)]).says("The second step is off"));
-    assert_eq!(sign_in(&Browser::new(&server), "ann@example.com", PASSWORD).path, "/phone");
+    assert_eq!(sign_in(&Browser::new(&server), "ann@example.com", PASSWORD).path, HOME);
     assert_eq!(server.database.number("SELECT count(*) FROM recovery_codes"), 0);
     // Who came in by a link has no password to be the first step.
     let demo = Browser::greeted(&server);

@@ -17,6 +17,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
+use heliograph_domain::account::Scope;
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_service::messages::{self, DEFAULT_VALIDITY, Send};
@@ -166,6 +167,7 @@ async fn reply(
 ) -> Result<Response, Refusal> {
     let Posted { visit, form } = posted;
     let (cx, caller) = (&app.context, visit.caller());
+    caller.needs(Scope::Send)?;
     let number = person(&number)?;
     let mut faults = Faults::default();
     let text = draft::text(&form);

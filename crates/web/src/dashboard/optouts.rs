@@ -157,7 +157,7 @@ async fn import(
 ) -> Result<Response, Refusal> {
     let Uploaded { visit, typed, file } = uploaded;
     let (which, caller) = (which(&list)?, visit.caller());
-    let text = if file.is_empty() { typed.as_bytes() } else { &file };
+    let text = if file.is_empty() { typed.trim().as_bytes() } else { &file };
     let mut extra = Extra { typed: typed.clone(), ..Extra::default() };
     match import::loose(text) {
         Err(problem) => extra.faults.add("numbers", problem.detail().to_owned()),

@@ -172,8 +172,8 @@ async fn invite(State(app): State<Arc<App>>, posted: Posted) -> Result<Response,
         let with = (&visit.visitor, &visit.actor());
         match people::invite(&app.context, with, (&email, role), secret(visit, form)).await {
             Ok(token) => {
-                let base = &app.context.settings().entrance.base_url;
-                let fresh = (format!("{base}{}", people::path(&token)), email);
+                // As the person who hands it on reaches this service.
+                let fresh = (format!("{}{}", visit.base, people::path(&token)), email);
                 return show(&app, visit, (StatusCode::OK, None), Typed::default(), Some(fresh))
                     .await;
             }

@@ -135,9 +135,37 @@ fn session(s: heliograph_service::sessions::Session, visit: &Visit) -> Session {
         format!("{day} {time} UTC")
     };
     let (since, seen) = (clock(&since_iso), clock(&seen_iso));
-    let agent = if s.agent.is_empty() { "A program without a name".to_owned() } else { s.agent };
+    let agent = browser(&s.agent);
     let (id, here) = (s.id.to_string(), s.id == visit.visitor.signed.session.id);
     Session { id, agent, address: s.address, here, since_iso, since, seen_iso, seen }
+}
+
+/// What a person calls their browser. Most say that they are several: the first that is found here is it.
+fn browser(agent: &str) -> String {
+    const BROWSERS: [(&str, &str); 6] = [
+        ("Edg", "Edge"),
+        ("OPR/", "Opera"),
+        ("Firefox/", "Firefox"),
+        ("Chromium/", "Chromium"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    ];
+    const SYSTEMS: [(&str, &str); 6] = [
+        ("iPhone", "iPhone"),
+        ("iPad", "iPad"),
+        ("Android", "Android"),
+        ("Windows", "Windows"),
+        ("Mac OS", "macOS"),
+        ("Linux", "Linux"),
+    ];
+    let find = |all: [(&'static str, &'static str); 6]| {
+        all.into_iter().find(|(mark, _)| agent.contains(mark))
+    };
+    match (find(BROWSERS), find(SYSTEMS)) {
+        (Some((_, browser)), Some((_, system))) => format!("{browser} on {system}"),
+        _ if agent.is_empty() => "A program without a name".to_owned(),
+        _ => agent.to_owned(),
+    }
 }
 
 /// The page again, with what is wrong beside its field.
@@ -246,4 +274,26 @@ async fn end_others(State(app): State<Arc<App>>, posted: Posted) -> Result<Respo
     let visit = &posted.visit;
     sessions::end_others(&app.context, &visit.visitor, &visit.actor()).await?;
     Ok(visit::done(HERE, "others"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_are_called_as_people_call_them() {
+        let chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36";
+        let edge =
+            "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/140.0 Safari/537.36 Edg/140.0";
+        let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1";
+        for (agent, called) in [
+            (chrome, "Chrome on Linux"),
+            (edge, "Edge on Windows"),
+            (phone, "Safari on iPhone"),
+            ("curl/8.5.0", "curl/8.5.0"),
+            ("", "A program without a name"),
+        ] {
+            assert_eq!(browser(agent), called);
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! The shell: what stands around every page.
 
 use crate::dashboard::assets;
-use heliograph_domain::account::Mode;
 
 /// What was done, or was not.
 #[derive(Clone, Debug)]
@@ -39,8 +38,7 @@ pub(crate) struct Shell {
     pub(crate) csrf: String,
     /// Who is signed in.
     pub(crate) email: String,
-    /// The account that is looked at, by number and by name.
-    pub(crate) account_id: i64,
+    /// The account that is looked at.
     pub(crate) account: String,
     /// All accounts of the person.
     pub(crate) accounts: Vec<(i64, String)>,
@@ -56,13 +54,6 @@ pub(crate) struct Shell {
     pub(crate) balance: String,
     /// What was just done.
     pub(crate) notice: Option<Notice>,
-}
-
-impl Shell {
-    /// The world that is looked at.
-    pub(crate) const fn mode(&self) -> Mode {
-        if self.test { Mode::Test } else { Mode::Live }
-    }
 }
 
 /// What stands around a page of somebody who is not signed in.

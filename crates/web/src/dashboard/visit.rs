@@ -77,7 +77,6 @@ impl Visit {
             nonce: URL_SAFE_NO_PAD.encode(app.context.random::<18>()?),
             csrf: self.csrf(app)?,
             email: signed.email.clone(),
-            account_id: signed.session.account.0,
             account: signed.account_name.clone(),
             accounts: all.into_iter().map(|(id, name, _)| (id.0, name)).collect(),
             test: signed.session.mode == Mode::Test,

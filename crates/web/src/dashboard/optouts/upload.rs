@@ -2,13 +2,14 @@
 
 use crate::app::App;
 use crate::dashboard::csrf;
+use crate::dashboard::form::Form;
 use crate::dashboard::peer;
 use crate::dashboard::refusal::Refusal;
 use crate::dashboard::visit::Visit;
-use axum::body::Bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::multipart::{Multipart, MultipartError};
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use std::sync::Arc;
 
 /// The longest such form: as long a file as the API takes, and what stands around it.
@@ -24,6 +25,14 @@ pub(super) struct Uploaded {
     pub(super) file: Bytes,
 }
 
+/// The fields as they were sent.
+#[derive(Default)]
+struct Fields {
+    csrf: String,
+    typed: String,
+    file: Bytes,
+}
+
 impl FromRequest<Arc<App>> for Uploaded {
     type Rejection = Refusal;
 
@@ -33,23 +42,36 @@ impl FromRequest<Arc<App>> for Uploaded {
         if !peer::is_own_page(&parts.headers) {
             return Err(Refusal::foreign());
         }
-        let request = Request::from_parts(parts, body);
-        let form = Multipart::from_request(request, app).await;
-        let mut form = form.map_err(|_| Refusal::bad_form())?;
-        let (mut proof, mut typed, mut file) = (String::new(), String::new(), Bytes::new());
-        while let Some(field) = form.next_field().await.map_err(refused)? {
-            match field.name() {
-                Some("csrf") => proof = field.text().await.map_err(refused)?,
-                Some("numbers") => typed = field.text().await.map_err(refused)?,
-                Some("file") => file = field.bytes().await.map_err(refused)?,
-                _ => {}
+        let kind = parts.headers.get(header::CONTENT_TYPE).map(|v| v.as_bytes());
+        let fields = match kind.is_some_and(|kind| kind.starts_with(b"multipart/form-data")) {
+            true => with_file(Request::from_parts(parts, body), app).await?,
+            false => {
+                let body = to_bytes(body, LONGEST).await.map_err(|_| Refusal::too_long())?;
+                let form = Form::read(&body)?;
+                let (csrf, typed) = (form.raw("csrf").to_owned(), form.raw("numbers").to_owned());
+                Fields { csrf, typed, ..Fields::default() }
             }
-        }
-        match csrf::is_good(visit.token(), &proof) {
-            true => Ok(Self { visit, typed, file }),
+        };
+        match csrf::is_good(visit.token(), &fields.csrf) {
+            true => Ok(Self { visit, typed: fields.typed, file: fields.file }),
             false => Err(Refusal::foreign()),
         }
     }
+}
+
+async fn with_file(request: Request, app: &Arc<App>) -> Result<Fields, Refusal> {
+    let form = Multipart::from_request(request, app).await;
+    let mut form = form.map_err(|_| Refusal::bad_form())?;
+    let mut fields = Fields::default();
+    while let Some(field) = form.next_field().await.map_err(refused)? {
+        match field.name() {
+            Some("csrf") => fields.csrf = field.text().await.map_err(refused)?,
+            Some("numbers") => fields.typed = field.text().await.map_err(refused)?,
+            Some("file") => fields.file = field.bytes().await.map_err(refused)?,
+            _ => {}
+        }
+    }
+    Ok(fields)
 }
 
 fn refused(error: MultipartError) -> Refusal {
