@@ -43,8 +43,7 @@ impl<'a> Browser<'a> {
 
     fn by_link(server: &'a Server, link: &str) -> Self {
         let browser = Self::new(server);
-        let (_, token) = link.trim().rsplit_once("/sign-in/").unwrap();
-        let answer = browser.get(&format!("/sign-in/{token}"));
+        let answer = browser.get(&path_of(link));
         assert_eq!(answer.status, 303, "{link}: {}", answer.text());
         browser
     }
@@ -105,11 +104,27 @@ impl<'a> Browser<'a> {
     }
 }
 
+/// The path of a link to sign in: commands don't know at which port a test's server listens.
+pub(crate) fn path_of(link: &str) -> String {
+    let (_, token) = link.trim().rsplit_once("/sign-in/").unwrap();
+    format!("/sign-in/{token}")
+}
+
 /// A form as browsers send it, without a word of where it comes from.
 pub(crate) fn form(path: &str, fields: &[(&str, &str)]) -> Request {
     let body = Serializer::new(String::new()).extend_pairs(fields).finish();
     let request = Request::new("POST", path).body(body);
     request.header("Content-Type", "application/x-www-form-urlencoded")
+}
+
+/// The same in the way in which files are sent.
+pub(crate) fn form_with_files(path: &str, fields: &[(&str, &str)]) -> Request {
+    let part = |(name, value): &(&str, &str)| {
+        format!("--edge\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
+    let body: String = fields.iter().map(part).chain(["--edge--\r\n".to_owned()]).collect();
+    let request = Request::new("POST", path).body(body);
+    request.header("Content-Type", "multipart/form-data; boundary=edge")
 }
 
 impl Page {

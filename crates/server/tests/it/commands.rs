@@ -26,7 +26,10 @@ fn accounts(engine: Engine) {
         json!({ "id": 2, "email": "ann@example.com", "currency": "EUR", "signInUrl": link })
     );
     let (code, told, _) = said(&server, &["account", "create", "--email", "bob@example.com"]);
-    assert!(code == Some(0) && told.starts_with("account 3 for bob@example.com, in EUR\n"), "{told}");
+    assert!(
+        code == Some(0) && told.starts_with("account 3 for bob@example.com, in EUR\n"),
+        "{told}"
+    );
     server.told(&["credit", "--account", "ann@example.com", "--amount", "1.5"]);
     let all = server.list(&["account", "list"]);
     let names: Vec<_> = all.iter().map(|a| a["name"].as_str().unwrap()).collect();

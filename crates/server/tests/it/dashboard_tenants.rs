@@ -1,9 +1,9 @@
 //! Nothing on the dashboard reaches another account, nor does anything that did not come from its pages.
 
-use crate::browser::{Browser, form};
+use crate::browser::{Browser, form, form_with_files};
 use crate::database::{Engine, each_engine};
 use crate::furnished::{DEMO, Furnished};
-use crate::http::Request;
+use crate::http::{Answer, Request};
 use crate::site::{Form, Route, Site, routes};
 use std::collections::BTreeSet;
 
@@ -14,14 +14,15 @@ const ANN: &str = "ann@example.com";
 const BOB: &str = "bob@example.com";
 const MARK: &str = "of-bob";
 /// Reached by a link with a secret in it, and by what follows such a link.
-const BY_SECRET: [&str; 6] = [
+const BY_SECRET: [&str; 5] = [
     "/sign-in/{link}",
     "/sign-in/code/{way}",
     "/join/{token}",
     "/join/{token}/anew",
     "/reset/{token}",
-    "/phone/{number}",
 ];
+/// Where strangers come in.
+const PUBLIC: [&str; 3] = ["/sign-in", "/sign-up", "/reset"];
 /// What people do with their own session and for themselves, whatever their role is.
 const OWN: [&str; 3] = ["/account", "/mode", "/sign-out"];
 
@@ -45,15 +46,24 @@ fn every_page_and_form_is_found(engine: Engine) {
     furnished.open(ANN);
     furnished.let_in(DEMO, ANN, 1);
     let (server, routes) = (&furnished.server, routes(&furnished.server));
-    let sites =
-        [Site::of(&Browser::of(server, DEMO), &routes), Site::of(&Browser::new(server), &routes)];
+    let mut sites = vec![Site::of(&Browser::new(server), &routes)];
+    sites.push(Site::of(&Browser::of(server, DEMO), &routes));
+    // Somebody who begins with a second step, and then has it.
+    let ann = Browser::of(server, ANN);
+    let mut security = ann.open("/settings/security");
+    let password = [("password", "four quite ordinary words")];
+    security = ann.send(&security, "/settings/security/password", &password);
+    ann.send(&security, "/settings/security/second-step", &[]);
+    sites.push(Site::of(&ann, &routes));
+    let has = format!("UPDATE users SET totp_step = 1 WHERE email = '{ANN}'");
+    server.database.change(&has);
+    sites.push(Site::of(&ann, &routes));
     let read: BTreeSet<_> = sites.iter().flat_map(|site| site.pages.keys()).collect();
     let sent: BTreeSet<_> = sites.iter().flat_map(|s| &s.forms).map(|f| &f.action).collect();
     let missing = |route: &&Route| {
         let found = |addresses: &BTreeSet<&String>| addresses.iter().any(|a| route.leads(a));
-        let home = route.path == "/";
-        let secret = BY_SECRET.contains(&route.path.as_str());
-        !home && !secret && (route.reads && !found(&read) || route.posts && !found(&sent))
+        let elsewhere = route.path == "/" || BY_SECRET.contains(&route.path.as_str());
+        !elsewhere && (route.reads && !found(&read) || route.posts && !found(&sent))
     };
     let missing: Vec<_> = routes.iter().filter(missing).collect();
     assert!(missing.is_empty(), "nothing leads there: {missing:?}, only to {read:?} {sent:?}");
@@ -76,7 +86,7 @@ fn no_page_shows_another_account(engine: Engine) {
         assert_eq!(answer.status, expected, "{address}");
         let stranger = Browser::new(server).get(address);
         let location = stranger.header("location").unwrap_or_default();
-        let public = ["/sign-in", "/sign-up", "/reset"].contains(&route.path.as_str());
+        let public = PUBLIC.contains(&route.path.as_str());
         assert!(public || location.starts_with("/sign-in?next="), "{address}: {location}");
     }
     let operators: Vec<_> = routes.iter().filter(|r| r.path.starts_with("/operator")).collect();
@@ -95,7 +105,7 @@ fn no_form_reaches_another_account(engine: Engine) {
     for form in &site.forms {
         let ann = Browser::of(server, ANN);
         let csrf = ann.open("/phone").csrf();
-        let answer = ann.post(&form.action, &form.with_csrf(Some(&csrf)));
+        let answer = send(&ann, form, Some(&csrf));
         let route = routes.iter().find(|r| r.leads(&form.action)).unwrap();
         assert!(!route.has_id() || answer.status == 404, "{form:?}: {}", answer.status);
         assert!(
@@ -121,18 +131,14 @@ fn forms_from_elsewhere_do_nothing(engine: Engine) {
     let site = Site::of(&bob, &routes);
     let csrf = ann.open("/phone").csrf();
     let before = furnished.kept(BOB);
-    for one in &site.forms {
+    for one in site.forms.iter().filter(|one| !PUBLIC.contains(&one.action.as_str())) {
         let good =
             one.fields.iter().find(|(name, _)| name == "csrf").map(|(_, value)| value.as_str());
-        let stranger = Browser::new(server).post(&one.action, &one.with_csrf(good));
+        let stranger = send(&Browser::new(server), one, good);
         let location = stranger.header("location").unwrap_or_default();
         assert!(location.starts_with("/sign-in?next="), "{one:?}: {}", stranger.status);
         for wrong in [None, Some(""), Some("AAAA"), Some(csrf.as_str())] {
-            assert_eq!(
-                bob.post(&one.action, &one.with_csrf(wrong)).status,
-                403,
-                "{wrong:?} {one:?}"
-            );
+            assert_eq!(send(&bob, one, wrong).status, 403, "{wrong:?} {one:?}");
         }
         for (name, value) in [
             ("Origin", "https://evil.example"),
@@ -151,17 +157,24 @@ fn forms_from_elsewhere_do_nothing(engine: Engine) {
     }
 }
 
+/// A form as browsers send it, with this proof, and without a word of where it comes from.
 fn foreign(one: &Form, csrf: Option<&str>) -> Request {
-    form(&one.action, &one.with_csrf(csrf))
+    let how = if one.files { form_with_files } else { form };
+    how(&one.action, &one.with_csrf(csrf))
+}
+
+/// The same, from a page of ours.
+fn send(browser: &Browser<'_>, one: &Form, csrf: Option<&str>) -> Answer {
+    browser.ask(foreign(one, csrf).header("Origin", "http://test"))
 }
 
 fn who_looks_on_changes_nothing(engine: Engine) {
     const VIC: &str = "vic@example.com";
     let furnished = both(engine);
     furnished.open(VIC);
-    furnished.let_in(VIC, BOB, 3);
     let (server, account) = (&furnished.server, furnished.account(BOB).to_string());
     let site = Site::of(&Browser::of(server, BOB), &routes(server));
+    furnished.let_in(VIC, BOB, 3);
     let vic = Browser::of(server, VIC);
     let csrf = vic.open("/phone").csrf();
     let moved = vic.post("/account", &[("csrf", &csrf), ("account", &account)]);
@@ -170,7 +183,7 @@ fn who_looks_on_changes_nothing(engine: Engine) {
     for form in site.forms.iter().filter(|form| !is_own(&form.action)) {
         let page = vic.open("/phone");
         assert!(page.says(BOB), "{form:?}");
-        let answer = vic.post(&form.action, &form.with_csrf(Some(&page.csrf())));
+        let answer = send(&vic, form, Some(&page.csrf()));
         assert!([200, 403, 404, 422].contains(&answer.status), "{form:?}: {}", answer.status);
         assert_eq!(furnished.kept(BOB), before, "{form:?}");
     }

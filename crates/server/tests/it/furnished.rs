@@ -4,12 +4,37 @@ use crate::browser::Browser;
 use crate::database::Engine;
 use crate::optouts;
 use crate::patience::eventually;
+use crate::ports::Port;
 use crate::server::Server;
 use crate::sink::{Mood, Sink};
 use serde_json::json;
 
 /// Who operates the server.
 pub(crate) const DEMO: &str = "demo@localhost";
+/// Some of the live messages wait for a carrier that is not there, and mail for a server that is not there.
+const CONFIG: &str = "
+[[carriers]]
+name = 'pretend'
+kind = 'simulated'
+[[carriers]]
+name = 'away'
+kind = 'smpp'
+host = '127.0.0.1'
+port = PORT
+[[routes]]
+prefix = '44'
+carriers = ['pretend']
+[[routes]]
+prefix = '65'
+carriers = ['away']
+[rates]
+default = '0.0100'
+[webhooks]
+allow_private = ['127.0.0.1/32']
+[mail]
+smtp_url = 'smtp://127.0.0.1:PORT'
+from = 'sms@example.com'
+";
 const HANDSET: &str = "447700900123";
 /// Its messages fail.
 const OFF: &str = "447700900001";
@@ -19,15 +44,17 @@ pub(crate) struct Furnished {
     pub(crate) server: Server,
     well: Sink,
     gone: Sink,
+    _away: Port,
 }
 
 impl Furnished {
     pub(crate) fn new(engine: Engine) -> Self {
-        let server = Server::with(engine, "[webhooks]\nallow_private = ['127.0.0.1/32']\n");
+        let away = Port::reserve();
+        let server = Server::with(engine, &CONFIG.replace("PORT", &away.number.to_string()));
         server.greeting();
         let (well, gone) = (Sink::start(), Sink::start());
         gone.behave(Mood::status(410));
-        Self { server, well, gone }
+        Self { server, well, gone, _away: away }
     }
 
     /// Opens an account that belongs to a person.
@@ -58,7 +85,21 @@ impl Furnished {
         let phone = browser.open(&format!("/phone/{HANDSET}"));
         let words = format!("Thank you {mark}");
         browser.send(&phone, &format!("/phone/{HANDSET}/reply"), &[("text", &words)]);
+        let people = browser.open("/settings/people");
+        let guest = format!("guest-{mark}@example.com");
+        let invited = browser.send(&people, "/settings/people", &[("email", &guest)]);
+        assert_eq!(invited.answer.status, 200, "{}", invited.text());
         self.settle();
+        self.fill_live(email, mark);
+    }
+
+    /// What has to do with money: a message on its way, which stays there.
+    fn fill_live(&self, email: &str, mark: &str) {
+        let server = &self.server;
+        server.told(&["credit", "--account", email, "--amount", "10.00"]);
+        let key = server.told(&["key", "create", "--account", email, "--live"]);
+        let body = json!({ "originator": "Shop", "recipient": "+6598234567", "text": mark });
+        server.accepted(&key, &body);
     }
 
     /// Waits until nothing moves any more.
@@ -85,7 +126,7 @@ impl Furnished {
         self.server.database.number(&sql)
     }
 
-    /// All that an account has, but for who is signed in to it at the moment.
+    /// All that an account has, but for who is signed in to it at the moment, and what is looked at again and again.
     pub(crate) fn kept(&self, name: &str) -> Vec<String> {
         let (database, account) = (&self.server.database, self.account(name));
         let mut all = Vec::new();
@@ -107,12 +148,12 @@ impl Furnished {
         let sql = match *self.server.database {
             crate::database::Database::Sqlite(_) => {
                 "SELECT m.name FROM sqlite_schema m, pragma_table_info(m.name) c \
-                 WHERE m.type = 'table' AND c.name = 'account' AND m.name <> 'sessions'"
+                 WHERE m.type = 'table' AND c.name = 'account' AND m.name NOT IN ('sessions', 'queue')"
             }
             #[cfg(feature = "test-postgres")]
             crate::database::Database::Postgres(_) => {
                 "SELECT table_name FROM information_schema.columns WHERE column_name = 'account' \
-                 AND table_schema = 'public' AND table_name <> 'sessions'"
+                 AND table_schema = 'public' AND table_name NOT IN ('sessions', 'queue')"
             }
         };
         let name = |row: &String| row.split('"').nth(1).unwrap().to_owned();

@@ -1,6 +1,9 @@
 //! The whole server from outside: the program as it is shipped, its HTTP and its commands.
 
 #[cfg(test)]
+#[cfg(feature = "test-browser")]
+mod axe;
+#[cfg(test)]
 mod backup;
 #[cfg(test)]
 mod backup_interrupted;
@@ -8,6 +11,9 @@ mod backup_interrupted;
 mod bad_days;
 #[cfg(test)]
 mod browser;
+#[cfg(test)]
+#[cfg(feature = "test-browser")]
+mod chromium;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
@@ -56,6 +62,9 @@ mod https_client;
 #[cfg(test)]
 mod idempotency;
 #[cfg(test)]
+#[cfg(feature = "test-browser")]
+mod journey;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod listen;
@@ -99,6 +108,9 @@ mod samples;
 #[cfg(test)]
 #[cfg(feature = "test-schema")]
 mod schema;
+#[cfg(test)]
+#[cfg(feature = "test-browser")]
+mod screenshots;
 #[cfg(test)]
 mod sealing;
 #[cfg(test)]

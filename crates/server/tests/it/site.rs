@@ -80,6 +80,8 @@ fn first_literal(code: &str, rest: &str) -> Option<String> {
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
     pub(crate) action: String,
+    /// Whether it can carry a file.
+    pub(crate) files: bool,
     pub(crate) fields: Vec<(String, String)>,
 }
 
@@ -108,6 +110,21 @@ impl Site {
     /// All that this browser's owner finds.
     pub(crate) fn of(browser: &Browser<'_>, routes: &[Route]) -> Self {
         let mut site = Self { pages: BTreeMap::new(), forms: Vec::new() };
+        site.walk(browser, routes);
+        // The live side of the account, if somebody is signed in.
+        if let Some(page) = site.pages.values().find(|p| p.text().contains("action=\"/mode\"")) {
+            let csrf = page.csrf();
+            assert_eq!(browser.post("/mode", &[("csrf", &csrf), ("mode", "live")]).status, 303);
+            site.walk(browser, routes);
+            assert_eq!(browser.post("/mode", &[("csrf", &csrf), ("mode", "test")]).status, 303);
+        }
+        let mut known = BTreeSet::new();
+        site.forms.retain(|form| known.insert((form.action.clone(), form.said())));
+        site
+    }
+
+    /// Follows every link, and keeps what is there the first time.
+    fn walk(&mut self, browser: &Browser<'_>, routes: &[Route]) {
         let (mut seen, mut kinds) = (BTreeSet::new(), BTreeMap::<_, usize>::new());
         let fixed = routes.iter().filter(|r| r.reads && !r.path.contains('{'));
         let mut open: Vec<_> = fixed.map(|r| r.path.clone()).collect();
@@ -127,13 +144,10 @@ impl Site {
             let page = Page { path: address.clone(), answer };
             if page.answer.status == 200 && page.is_html() {
                 open.extend(page.links());
-                site.forms.extend(forms(&page));
+                self.forms.extend(forms(&page));
             }
-            site.pages.insert(address, page);
+            self.pages.entry(address).or_insert(page);
         }
-        let mut known = BTreeSet::new();
-        site.forms.retain(|form| known.insert((form.action.clone(), form.said())));
-        site
     }
 }
 
@@ -178,9 +192,14 @@ fn forms(page: &Page) -> Vec<Form> {
         for button in tags(form, "button").iter().take(1) {
             fields.extend(attribute(button, "name").zip(attribute(button, "value")));
         }
-        Form { action, fields }
+        let files = attribute(form, "enctype").is_some();
+        let tags = form.split('<').map(|rest| rest.split('>').next().unwrap_or_default());
+        let others = tags.flat_map(|tag| [attribute(tag, "formaction"), attribute(tag, "hx-post")]);
+        let actions: BTreeSet<_> = others.flatten().chain([action]).collect();
+        let form = move |action| Form { action, files, fields: fields.clone() };
+        actions.into_iter().map(form).collect::<Vec<_>>()
     };
-    posting.map(read).collect()
+    posting.flat_map(read).collect()
 }
 
 /// What somebody might type.

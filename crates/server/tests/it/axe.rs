@@ -1,0 +1,77 @@
+//! Every page of the dashboard as axe sees it: narrow and wide, light and dark.
+
+use crate::browser::{Browser, path_of};
+use crate::chromium::Chromium;
+use crate::database::Engine;
+use crate::furnished::{DEMO, Furnished};
+use crate::site::{Site, routes};
+use serde_json::{Value, json};
+use std::path::Path;
+
+const WIDTHS: [(u32, u32); 2] = [(1_440, 900), (360, 800)];
+/// Asks axe about all that it knows, once no colour changes any more; gives back what is wrong and where.
+const ASK: &str = "const done = arguments[arguments.length - 1];
+    document.getAnimations().forEach((animation) => animation.finish());
+    axe.run(document, { resultTypes: ['violations'] }).then(
+        ({ violations }) => done(violations.flatMap((v) =>
+            v.nodes.map((n) => `${v.id}: ${n.target.join(' ')}: ${n.failureSummary}`))),
+        (error) => done([String(error)]));";
+
+#[test]
+fn every_page_is_for_everybody() {
+    let furnished = Furnished::new(Engine::Sqlite);
+    furnished.fill(DEMO, "for-demo");
+    let (server, routes) = (&furnished.server, routes(&furnished.server));
+    let base = format!("http://{}", server.address());
+    let chromium = Chromium::start(&base);
+    chromium.devtools("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": axe() }));
+    let mut faults = Vec::new();
+    // First what everybody sees, then what only the operator does.
+    let mut person = Browser::new(server);
+    for greeted in [false, true] {
+        if greeted {
+            person = Browser::of(server, DEMO);
+            chromium.open(&path_of(&server.told(&["account", "link", "--email", DEMO])));
+        }
+        let mut pages: Vec<_> = Site::of(&person, &routes).pages.into_values().collect();
+        pages.retain(|page| page.is_html());
+        assert!(!pages.is_empty());
+        for page in pages {
+            faults.extend(look(&chromium, &page.path));
+        }
+        chromium.open("/nowhere");
+        faults.extend(look(&chromium, "/nowhere"));
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// axe itself, as npm has installed it.
+fn axe() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chromium");
+    let file = folder.join("node_modules/axe-core/axe.min.js");
+    std::fs::read_to_string(file).expect("npm ci --prefix crates/server/tests/chromium")
+}
+
+/// What is wrong with a page.
+fn look(chromium: &Chromium, path: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    chromium.open(path);
+    for (width, height) in WIDTHS {
+        chromium.widen(width, height);
+        let wide = chromium.run("return document.documentElement.scrollWidth");
+        if wide.as_u64() > Some(width.into()) {
+            faults.push(format!("{path} is {wide} wide at {width}"));
+        }
+        for scheme in ["light", "dark"] {
+            chromium.prefer(scheme);
+            let found = chromium.run_async(ASK);
+            let found = found.as_array().cloned().unwrap_or_default();
+            let found = found.iter().filter_map(Value::as_str);
+            faults.extend(found.map(|fault| format!("{path} {width} {scheme}: {fault}")));
+        }
+    }
+    let nowhere = |complaint: &String| path == "/nowhere" && complaint.contains("404");
+    faults.extend(chromium.complaints().into_iter().filter(|c| !nowhere(c)));
+    faults.extend(chromium.asked_elsewhere());
+    faults
+}

@@ -1,0 +1,267 @@
+//! Chromium as a person uses it, driven by chromedriver.
+
+use crate::patience::{PATIENCE, eventually, within};
+use crate::process::Process;
+use fantoccini::elements::Element;
+use fantoccini::error::CmdError;
+use fantoccini::key::Key;
+use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
+use fantoccini::{Client, ClientBuilder, Locator};
+use http::Method;
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use std::process::Command;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use url::{ParseError, Url};
+
+const ARGUMENTS: [&str; 11] = [
+    "--headless",
+    "--lang=en-GB",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=1",
+];
+
+/// A browser with one tab.
+pub(crate) struct Chromium {
+    client: Option<Client>,
+    runtime: Runtime,
+    base: String,
+    _driver: Process,
+    _profile: TempDir,
+}
+
+/// What WebDriver has no word for.
+#[derive(Debug)]
+struct Special {
+    path: &'static str,
+    body: Value,
+}
+
+impl WebDriverCompatibleCommand for Special {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, ParseError> {
+        base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.path))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        (Method::POST, Some(self.body.to_string()))
+    }
+}
+
+impl Chromium {
+    /// A browser for the service at this address.
+    pub(crate) fn start(base: &str) -> Self {
+        let driver = Process::start(Command::new("chromedriver").arg("--port=0"));
+        let port = eventually("chromedriver listens (apt-get install chromium-driver)", || {
+            let said = driver.stdout.text();
+            let (_, rest) = said.split_once("started successfully on port ")?;
+            rest.split_once(['.', '\n'])?.0.parse::<u16>().ok()
+        });
+        let profile = tempfile::tempdir().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = { runtime }.worker_threads(1).enable_all().build().unwrap();
+        let mut builder = ClientBuilder::new(HttpConnector::new());
+        builder.capabilities(capabilities(&profile));
+        let address = format!("http://127.0.0.1:{port}");
+        let client = Some(runtime.block_on(builder.connect(&address)).unwrap());
+        Self { client, runtime, base: base.to_owned(), _driver: driver, _profile: profile }
+    }
+
+    fn client(&self) -> &Client {
+        self.client.as_ref().unwrap()
+    }
+
+    fn special(&self, path: &'static str, body: Value) -> Value {
+        self.runtime.block_on(self.client().issue_cmd(Special { path, body })).unwrap()
+    }
+
+    /// Has the browser itself do something.
+    pub(crate) fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        self.special("goog/cdp/execute", json!({ "cmd": command, "params": parameters }))
+    }
+
+    /// Makes the window so wide, in CSS pixels.
+    pub(crate) fn widen(&self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1,
+                           "mobile": false });
+        self.devtools("Emulation.setDeviceMetricsOverride", &size);
+    }
+
+    /// Has the system prefer `light` or `dark`, and nothing move.
+    pub(crate) fn prefer(&self, scheme: &str) {
+        let features = json!({ "features": [
+            { "name": "prefers-color-scheme", "value": scheme },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ] });
+        self.devtools("Emulation.setEmulatedMedia", &features);
+    }
+
+    /// Runs no script of any page from now on.
+    pub(crate) fn without_scripts(&self) {
+        self.devtools("Emulation.setScriptExecutionDisabled", &json!({ "value": true }));
+    }
+
+    /// Opens a page of the service, or any address.
+    pub(crate) fn open(&self, address: &str) {
+        let whole = match address.strip_prefix('/') {
+            Some(_) => format!("{}{address}", self.base),
+            None => address.to_owned(),
+        };
+        self.runtime.block_on(self.client().goto(&whole)).unwrap();
+    }
+
+    /// The path and the query of the page that is open.
+    pub(crate) fn place(&self) -> String {
+        let url = self.runtime.block_on(self.client().current_url()).unwrap();
+        url[url::Position::BeforePath..url::Position::AfterQuery].to_owned()
+    }
+
+    /// Runs a script of ours in the page.
+    pub(crate) fn run(&self, script: &str) -> Value {
+        self.runtime.block_on(self.client().execute(script, Vec::new())).unwrap()
+    }
+
+    /// The same, for one that says later that it is done.
+    pub(crate) fn run_async(&self, script: &str) -> Value {
+        self.runtime.block_on(self.client().execute_async(script, Vec::new())).unwrap()
+    }
+
+    pub(crate) fn screenshot(&self) -> Vec<u8> {
+        self.runtime.block_on(self.client().screenshot()).unwrap()
+    }
+
+    /// Tries something on the first element that can be seen, until it works.
+    fn on(&self, path: &str, mut act: impl AsyncFnMut(&Element) -> Result<(), CmdError>) {
+        let mut last = String::new();
+        let done = within(PATIENCE, || {
+            let tried = self.runtime.block_on(async {
+                for element in self.client().find_all(Locator::XPath(path)).await? {
+                    if element.is_displayed().await? {
+                        act(&element).await?;
+                        return Ok(true);
+                    }
+                }
+                Ok::<_, CmdError>(false)
+            });
+            last = format!("{:?}", tried.as_ref().err());
+            tried.unwrap_or(false).then_some(())
+        });
+        assert!(done.is_some(), "{}: in vain: {path}: {last}\n{}", self.place(), self.text());
+    }
+
+    /// Presses the button, the link or the summary that says this.
+    pub(crate) fn press(&self, words: &str) {
+        let says = format!("[contains(normalize-space(.), \"{words}\")]");
+        let all = ["button", "a", "summary"].map(|kind| format!("//{kind}{says}"));
+        self.press_at(&all.join(" | "));
+    }
+
+    /// Presses what is found by an XPath.
+    pub(crate) fn press_at(&self, path: &str) {
+        self.on(path, async |element| element.click().await);
+    }
+
+    /// Types into the field with this name, in place of what stands there.
+    pub(crate) fn fill(&self, name: &str, words: &str) {
+        let path = format!("//main//*[@name=\"{name}\" and not(@type=\"hidden\")]");
+        self.on(&path, async |element| {
+            element.clear().await?;
+            element.send_keys(words).await
+        });
+    }
+
+    /// Types a key into the field with this name.
+    pub(crate) fn enter(&self, name: &str) {
+        let path = format!("//main//*[@name=\"{name}\" and not(@type=\"hidden\")]");
+        self.on(&path, async |element| {
+            element.send_keys(&char::from(Key::Enter).to_string()).await
+        });
+    }
+
+    /// What stands in the element with this id.
+    pub(crate) fn text_of(&self, id: &str) -> String {
+        let mut text = String::new();
+        self.on(&format!("//*[@id=\"{id}\"]"), async |element| {
+            text = element.text().await?;
+            Ok(())
+        });
+        text
+    }
+
+    /// All that can be read on the page.
+    pub(crate) fn text(&self) -> String {
+        let text = async { self.client().find(Locator::Css("body")).await?.text().await };
+        self.runtime.block_on(text).unwrap_or_default()
+    }
+
+    /// Waits until this can be read on the page.
+    pub(crate) fn sees(&self, words: &str) {
+        let seen = within(PATIENCE, || self.text().contains(words).then_some(()));
+        assert!(seen.is_some(), "{}: no {words:?} in\n{}", self.place(), self.text());
+    }
+
+    /// Waits until the page is open whose path begins so.
+    pub(crate) fn arrives(&self, path: &str) {
+        let arrived = within(PATIENCE, || self.place().starts_with(path).then_some(()));
+        assert!(arrived.is_some(), "{path}: still {}\n{}", self.place(), self.text());
+    }
+
+    /// Loads the page again until this can be read on it.
+    pub(crate) fn sees_again(&self, words: &str) {
+        eventually(&format!("{words:?} on {}", self.place()), || {
+            self.runtime.block_on(self.client().refresh()).unwrap();
+            self.text().contains(words).then_some(())
+        });
+    }
+
+    /// What the console has complained of since it was asked last: errors, and what a policy refused.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let log = self.special("se/log", json!({ "type": "browser" }));
+        let all = log.as_array().into_iter().flatten();
+        let bad = all.filter(|entry| entry["level"] == "SEVERE" || entry["level"] == "WARNING");
+        bad.map(|entry| entry["message"].to_string()).collect()
+    }
+
+    /// The addresses at other hosts that were asked since this was asked last.
+    pub(crate) fn asked_elsewhere(&self) -> Vec<String> {
+        let log = self.special("se/log", json!({ "type": "performance" }));
+        let all = log.as_array().into_iter().flatten();
+        let events = all.filter_map(|entry| {
+            let event: Value = serde_json::from_str(entry["message"].as_str()?).ok()?;
+            let sent = event["message"]["method"] == "Network.requestWillBeSent";
+            let url = event["message"]["params"]["request"]["url"].as_str()?.to_owned();
+            (sent && !url.starts_with(&self.base) && !url.starts_with("data:")).then_some(url)
+        });
+        events.collect()
+    }
+}
+
+fn capabilities(profile: &TempDir) -> Capabilities {
+    let profile = format!("--user-data-dir={}", profile.path().display());
+    let mut arguments: Vec<_> = ARGUMENTS.iter().map(ToString::to_string).collect();
+    arguments.push(profile);
+    if rustix::process::geteuid().is_root() {
+        arguments.push("--no-sandbox".to_owned());
+    }
+    let wanted = json!({
+        "goog:chromeOptions": { "args": arguments },
+        "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+    });
+    wanted.as_object().unwrap().clone()
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            // Without this Chromium would outlive its driver.
+            let _ = self.runtime.block_on(client.close());
+        }
+    }
+}

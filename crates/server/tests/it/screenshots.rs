@@ -1,0 +1,103 @@
+//! The pictures of the README: pages with something believable on them.
+//!
+//! `scripts/screenshots` names a folder in HELIOGRAPH_SCREENSHOTS; in a test run they are taken, and thrown away.
+
+use crate::browser::{Browser, path_of};
+use crate::chromium::Chromium;
+use crate::database::Engine;
+use crate::furnished::{DEMO, Furnished};
+use crate::patience::eventually;
+use crate::sink::Sink;
+use serde_json::json;
+use std::path::PathBuf;
+
+const WIDE: (u32, u32) = (1_440, 900);
+const NARROW: (u32, u32) = (360, 780);
+const PICTURES: [(&str, &str, (u32, u32)); 5] = [
+    ("overview", "/overview", WIDE),
+    ("phone", "/phone/447700900123", WIDE),
+    ("phone-narrow", "/phone/447700900123", NARROW),
+    ("messages", "/messages", WIDE),
+    ("webhooks", "/settings/webhooks", WIDE),
+];
+/// What is said to whom, and what becomes of it.
+const SAID: [(&str, &str); 9] = [
+    ("447700900317", "Your table for two is booked for Friday at 19:30."),
+    ("447700900220", "Your code is 442 917. It is good for ten minutes."),
+    ("447700900001", "Your parcel is at the counter until Saturday."),
+    ("447700900548", "Reminder: your appointment is tomorrow at 10:15."),
+    ("447700900761", "Your order has left our warehouse."),
+    ("447700900006", "The water in your street is off on Monday from 8 to 12."),
+    ("447700900432", "Your code is 190 385. It is good for ten minutes."),
+    ("447700900009", "Twenty per cent off everything until Sunday. STOP to opt out."),
+    ("447700900123", "Your parcel arrives tomorrow between 9 and 11. Will you be at home?"),
+];
+
+#[test]
+fn pictures() {
+    let furnished = Furnished::new(Engine::Sqlite);
+    let receiver = Sink::start();
+    tell(&furnished, &receiver);
+    let server = &furnished.server;
+    let chromium = Chromium::start(&format!("http://{}", server.address()));
+    chromium.prefer("light");
+    chromium.open(&path_of(&server.told(&["account", "link", "--email", DEMO])));
+    chromium.arrives("/phone");
+    let thrown_away = tempfile::tempdir().unwrap();
+    let folder = std::env::var_os("HELIOGRAPH_SCREENSHOTS").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| thrown_away.path().to_owned());
+    for (name, path, (width, height)) in PICTURES {
+        chromium.widen(width, height);
+        chromium.open(path);
+        chromium.sees("Test");
+        let picture = chromium.screenshot();
+        assert!(picture.starts_with(b"\x89PNG") && picture.len() > 10_000, "{path}");
+        std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+    }
+    assert_eq!(chromium.complaints(), Vec::<String>::new());
+}
+
+/// A day in the life of an account.
+fn tell(furnished: &Furnished, receiver: &Sink) {
+    let server = &furnished.server;
+    count(furnished);
+    let url = receiver.url("/sms");
+    server.told(&["webhook", "add", "--account", DEMO, "--url", &url, "--test"]);
+    let key = server.key();
+    for (recipient, text) in SAID {
+        let body = json!({ "originator": "447700900800", "recipient": recipient, "text": text });
+        let id = server.accepted(&key, &body);
+        let ends = if recipient.ends_with("0006") { "SENT" } else { "DELIVERED" };
+        server.message_in(&key, &id, &[ends, "FAILED"]);
+    }
+    let browser = Browser::of(server, DEMO);
+    let reply = "/phone/447700900123/reply";
+    let page = browser.open("/phone/447700900123");
+    browser.send(&page, reply, &[("text", "Yes, after 10 please. Thank you!")]);
+    eventually("the reply is told of", || {
+        let told = receiver.received();
+        told.iter().any(|hook| hook.body.contains("after 10")).then_some(())
+    });
+}
+
+/// The week before, as it would have been counted: more by day than by night, and now and then a failure.
+fn count(furnished: &Furnished) {
+    let account = furnished.account(DEMO);
+    for (measure, share) in [
+        ("1", "busy"),
+        ("2", "busy"),
+        ("3", "busy * 96 / 100"),
+        ("5", "busy / 14"),
+        ("101", "busy * 3 / 100"),
+        ("207", "busy * 3 / 10"),
+        ("208", "busy * 66 / 100"),
+    ] {
+        furnished.server.database.change(&format!(
+            "WITH RECURSIVE h (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM h WHERE n < 167), \
+             b (hour, busy) AS (SELECT unixepoch() / 3600 - n, \
+             40 + 30 * abs(((unixepoch() / 3600 - n) % 24) - 3) % 270 + n * 37 % 60 FROM h) \
+             INSERT INTO stats (account, mode, hour, measure, total) \
+             SELECT {account}, 1, hour, {measure}, {share} FROM b WHERE {share} > 0"
+        ));
+    }
+}
