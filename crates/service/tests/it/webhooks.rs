@@ -207,9 +207,10 @@ async fn what_is_removed_leaves_nothing_behind(db: TestDb) {
     node.open().await;
     let courier = Courier::open(&node, endpoint(&node, &ann).await).await;
     ended(&node, &ann).await;
-    webhooks::remove(&node.cx, &courier.owner(&node).await, courier.id).await.unwrap();
+    let owner = courier.owner(&node).await;
+    webhooks::remove(&node.cx, &owner, courier.id).await.unwrap();
     assert_eq!(rows(&db, "deliveries").await, 0);
-    let again = webhooks::remove(&node.cx, &courier.owner(&node).await, courier.id).await;
+    let again = webhooks::remove(&node.cx, &owner, courier.id).await;
     assert!(matches!(again, Err(Error::NotFound)), "{again:?}");
     // Another node, which did not know yet, lined something up after that.
     db.behind("INSERT INTO deliveries SELECT 77, 0, id, account, NULL, NULL, 0, 0 FROM events")

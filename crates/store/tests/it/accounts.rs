@@ -136,7 +136,15 @@ async fn the_ledger_changes_the_balance_with_its_row(db: TestDb) {
         assert_eq!(credit(&db, ann, amount).await, done, "{amount}");
         assert_eq!(balance(&db.db, ann).await, (balanced, 0));
     }
-    assert!(!credit(&db, AccountId(i64::MAX), 1).await);
+    let nobody = Entry {
+        id: db.ids.next(BEGIN),
+        account: AccountId(i64::MAX),
+        kind: Kind::Credit,
+        amount: Amount(1),
+        note: "",
+        at: BEGIN,
+    };
+    assert!(ledger::add(&mut db.db.write().await.unwrap(), &nobody).await.is_err());
     let sql = "SELECT CAST(account AS text), CAST(amount AS text), note, CAST(created_at AS text)
         FROM ledger ORDER BY id";
     let row = |n: &str| [ann.to_string(), n.into(), "thanks".into(), BEGIN.0.to_string()].to_vec();
