@@ -237,7 +237,7 @@ impl Chromium {
             let event: Value = serde_json::from_str(entry["message"].as_str()?).ok()?;
             let sent = event["message"]["method"] == "Network.requestWillBeSent";
             let url = event["message"]["params"]["request"]["url"].as_str()?.to_owned();
-            (sent && !url.starts_with(&self.base) && !url.starts_with("data:")).then_some(url)
+            (sent && url.starts_with("http") && !url.starts_with(&self.base)).then_some(url)
         });
         events.collect()
     }

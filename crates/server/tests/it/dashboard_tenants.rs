@@ -54,6 +54,10 @@ fn every_page_and_form_is_found(engine: Engine) {
     let password = [("password", "four quite ordinary words")];
     security = ann.send(&security, "/settings/security/password", &password);
     ann.send(&security, "/settings/security/second-step", &[]);
+    sites.push(Site::on(security));
+    // A text whose quotation marks make it longer.
+    let text = [("recipient", ""), ("text", "“Hello”")];
+    sites.push(Site::on(ann.send(&ann.open("/send"), "/send", &text)));
     sites.push(Site::of(&ann, &routes));
     let has = format!("UPDATE users SET totp_step = 1 WHERE email = '{ANN}'");
     server.database.change(&has);
@@ -76,7 +80,7 @@ fn no_page_shows_another_account(engine: Engine) {
     let site = Site::of(&bob, &routes);
     let marked = site.pages.values().filter(|page| page.text().contains(MARK)).count();
     assert!(marked >= 1, "Bob's own pages show nothing of him");
-    for (address, theirs) in &site.pages {
+    for (address, theirs) in site.pages.iter().filter(|(a, _)| !a.starts_with("/operator")) {
         assert_eq!(theirs.answer.status, 200, "{address}");
         let answer = ann.get(address);
         let shown = answer.text();

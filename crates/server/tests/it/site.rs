@@ -107,10 +107,16 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// All that this browser's owner finds.
-    pub(crate) fn of(browser: &Browser<'_>, routes: &[Route]) -> Self {
+    /// All that this browser's owner finds in the one of test and live mode in which they are.
+    pub(crate) fn here(browser: &Browser<'_>, routes: &[Route]) -> Self {
         let mut site = Self { pages: BTreeMap::new(), forms: Vec::new() };
         site.walk(browser, routes);
+        site
+    }
+
+    /// All that this browser's owner finds.
+    pub(crate) fn of(browser: &Browser<'_>, routes: &[Route]) -> Self {
+        let mut site = Self::here(browser, routes);
         // The live side of the account, if somebody is signed in.
         if let Some(page) = site.pages.values().find(|p| p.text().contains("action=\"/mode\"")) {
             let csrf = page.csrf();
@@ -121,6 +127,11 @@ impl Site {
         let mut known = BTreeSet::new();
         site.forms.retain(|form| known.insert((form.action.clone(), form.said())));
         site
+    }
+
+    /// One page that no link leads to.
+    pub(crate) fn on(page: Page) -> Self {
+        Self { forms: forms(&page), pages: BTreeMap::from([(page.path.clone(), page)]) }
     }
 
     /// Follows every link, and keeps what is there the first time.
