@@ -2,10 +2,12 @@
 
 use crate::browser::{Browser, form};
 use crate::database::{Engine, each_engine};
+use crate::http::Request;
 use crate::patience::eventually;
 use crate::server::Server;
 
-each_engine!(dashboard: a_person_comes_in_texts_a_phone_and_leaves);
+each_engine!(dashboard: a_person_comes_in_texts_a_phone_and_leaves a_form_of_another_mode_does_nothing
+    an_export_survives_compression);
 
 fn a_person_comes_in_texts_a_phone_and_leaves(engine: Engine) {
     let server = Server::start(engine);
@@ -33,4 +35,36 @@ fn a_person_comes_in_texts_a_phone_and_leaves(engine: Engine) {
     let sent = browser.ask(form("/phone/send", &[("csrf", &phone.csrf())]));
     assert_eq!(sent.header("location"), Some("/sign-in?next=%2F"));
     server.check();
+}
+
+/// Somebody switches in one tab, and sends what another tab still shows.
+fn a_form_of_another_mode_does_nothing(engine: Engine) {
+    let server = Server::start(engine);
+    let browser = Browser::greeted(&server);
+    let stale = browser.open("/settings/webhooks");
+    let live = browser.send(&stale, "/mode", &[("mode", "live")]);
+    assert_eq!(live.answer.status, 200);
+    let fields = [("url", "https://example.com/hook"), ("kind", "message.failed")];
+    let refused = browser.send(&stale, "/settings/webhooks", &fields);
+    assert_eq!(refused.answer.status, 409);
+    assert!(refused.says("showed another account"), "{}", refused.text());
+    assert_eq!(server.list(&["webhook", "list", "--account", "demo@localhost"]).len(), 0);
+    // The switch itself, and the way out, work from anywhere.
+    assert_eq!(browser.send(&stale, "/mode", &[("mode", "test")]).answer.status, 200);
+}
+
+fn an_export_survives_compression(engine: Engine) {
+    let server = Server::start(engine);
+    let browser = Browser::greeted(&server);
+    let page = browser.open("/optouts");
+    let text = page.text();
+    let (_, rest) = text.split_once("action=\"/optouts/").unwrap();
+    let list = format!("/optouts/{}", &rest[..36]);
+    browser.send(&page, &format!("{list}/add"), &[("number", "+447700900123")]);
+    let export = format!("{list}/export");
+    assert!(String::from_utf8(browser.get(&export).body).unwrap().contains("447700900123"));
+    let request = Request::get(&export).header("Accept-Encoding", "gzip");
+    let answer = browser.ask(request);
+    assert_eq!((answer.status, answer.header("content-encoding")), (200, Some("gzip")));
+    assert!(answer.body.starts_with(&[0x1f, 0x8b]), "{:?}", answer.body);
 }

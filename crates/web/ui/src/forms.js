@@ -30,15 +30,32 @@ addEventListener("pageshow", (event) => {
 document.addEventListener("htmx:afterRequest", (event) => {
   const form = event.target.closest?.("form");
   if (form?.dataset.sent) rest(form, false);
-  if (form?.hasAttribute("data-clear") && event.detail.successful) form.reset();
+  if (form?.hasAttribute("data-clear") && event.detail.successful && !signedOut(event.detail.xhr)) form.reset();
 });
 
-// What is wrong is where its reader goes on; what led back to sign-in is seen as a page of its own.
+// What is wrong is where its reader goes on.
 document.addEventListener("DOMContentLoaded", () => document.querySelector("[aria-invalid=true]")?.focus());
+
+// A session that has ended leads to sign-in; but what somebody has typed stays, and they are told.
+const signedOut = (xhr) => new URL(xhr.responseURL || location.href).pathname === "/sign-in";
+const typed = () =>
+  [...document.querySelectorAll("input:not([type=hidden]), textarea")].some((f) => f.value !== f.defaultValue);
+
 document.addEventListener("htmx:beforeSwap", (event) => {
-  if (new URL(event.detail.xhr.responseURL || location.href).pathname !== "/sign-in") return;
+  if (!signedOut(event.detail.xhr)) return;
   event.preventDefault();
-  location.reload();
+  if (!typed()) return location.reload();
+  if (document.getElementById("signed-out")) return;
+  const notice = document.createElement("div");
+  notice.id = "signed-out";
+  notice.className = "notice notice-bad";
+  notice.role = "alert";
+  const link = Object.assign(document.createElement("a"), { href: "/sign-in", target: "_blank", className: "link" });
+  link.textContent = "Sign in in another tab";
+  const text = document.createElement("p");
+  text.append("You are signed out; what you typed is still here. ", link, ", reload this page there, and copy it over.");
+  notice.append(text);
+  document.getElementById("main")?.prepend(notice);
 });
 
 // Quick replies: a button that fills the field it names.
