@@ -122,6 +122,7 @@ async fn add(
     let entry = Entry { id, account, kind: Kind::Credit, amount, note, at: cx.db.now() };
     match ledger::add(tx, &entry).await? {
         Added::Not => Err(Error::InsufficientBalance),
+        Added::Other => Err(Error::IdempotencyKeyReused),
         added => Ok(added),
     }
 }

@@ -47,14 +47,21 @@ pub async fn invite(
     may_give(who, role)?;
     let (id, now) = cx.next_id();
     let mut tx = cx.db.write().await?;
-    if invitations::by_hash(&mut tx, &token.hash()).await?.is_some() {
-        return Ok(token);
+    if let Some((there, _)) = invitations::by_hash(&mut tx, &token.hash()).await? {
+        let over =
+            "This invitation was taken back, or its time is over: reload the page to make another.";
+        return if there.expires_at > now {
+            Ok(token)
+        } else {
+            Err(Error::Conflict(over.to_owned()))
+        };
     }
     let members = memberships::of(&mut tx, actor.account).await?;
     if members.iter().any(|m| m.email == email) {
         return Err(Error::Conflict("This person belongs to the account already.".to_owned()));
     }
-    if invitations::of(&mut tx, actor.account).await?.len() >= MOST {
+    let open = invitations::of(&mut tx, actor.account).await?;
+    if open.iter().filter(|i| i.expires_at > now).count() >= MOST {
         return Err(Error::Conflict("Too many invitations are open: take some back.".to_owned()));
     }
     let (account, email) = (actor.account, email.to_owned());
@@ -93,7 +100,7 @@ pub async fn withdraw(
 ) -> Result<()> {
     who.manages()?;
     let mut tx = cx.db.write().await?;
-    let email = invitations::remove(&mut tx, actor.account, id).await?.ok_or(Error::NotFound)?;
+    let email = invitations::withdraw(&mut tx, actor.account, id).await?.ok_or(Error::NotFound)?;
     audit::write(cx, &mut tx, actor, ("invitation withdrawn", &email)).await?;
     Ok(tx.commit().await?)
 }

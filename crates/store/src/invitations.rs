@@ -31,8 +31,9 @@ pub struct Invitation {
 /// # Errors
 /// As any write.
 pub async fn insert(tx: &mut Conn, i: &Invitation, hash: &TokenHash) -> Result<()> {
-    let sql = "DELETE FROM invitations WHERE account = $1 AND email = $2";
-    tx.execute(sql, &[i.account.0.into(), i.email.as_str().into()]).await?;
+    let sql = "DELETE FROM invitations WHERE account = $1 AND email = $2 AND expires_at > $3";
+    let params = [i.account.0.into(), i.email.as_str().into(), i.created_at.into()];
+    tx.execute(sql, &params).await?;
     let sql = "INSERT INTO invitations (hash, id, account, email, role, created_at, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let params = [
@@ -67,7 +68,22 @@ pub async fn by_hash(conn: &mut Conn, hash: &TokenHash) -> Result<Option<(Invita
     conn.query_one(sql, &[Value::Bytes(hash)], |r| Ok((invitation(r)?, r.text(6)?))).await
 }
 
-/// Takes an invitation back, or uses it up; who was asked.
+/// Takes an invitation back; who was asked. Its row stays until it is swept away, so that the same form, sent again,
+/// does not bring it back.
+///
+/// # Errors
+/// As any write.
+pub async fn withdraw(
+    tx: &mut Conn,
+    account: AccountId,
+    id: InvitationId,
+) -> Result<Option<String>> {
+    let sql = "UPDATE invitations SET expires_at = created_at WHERE account = $1 AND id = $2
+        AND expires_at > created_at RETURNING email";
+    tx.query_one(sql, &[account.0.into(), id.0.into()], |r| r.text(0)).await
+}
+
+/// Uses an invitation up; who was asked.
 ///
 /// # Errors
 /// As any write.

@@ -38,6 +38,8 @@ pub enum Added {
     Now,
     /// It was there before.
     Before,
+    /// Another one has its id.
+    Other,
     /// The balance would fall below zero: nothing of the transaction may stay.
     Not,
 }
@@ -61,7 +63,10 @@ pub async fn add(tx: &mut Conn, entry: &Entry<'_>) -> Result<Added> {
     let sql =
         "UPDATE accounts SET available = available + $2 WHERE id = $1 AND available + $2 >= 0";
     if fresh == 0 {
-        return Ok(Added::Before);
+        let same = "SELECT amount FROM ledger WHERE account = $1 AND id = $2 AND amount = $3";
+        let params = [entry.account.0.into(), entry.id.into(), entry.amount.0.into()];
+        let same = tx.query_one(same, &params, |r| r.int(0)).await?;
+        return Ok(if same.is_some() { Added::Before } else { Added::Other });
     }
     let changed = tx.execute(sql, &[entry.account.0.into(), entry.amount.0.into()]).await?;
     Ok(if changed == 0 { Added::Not } else { Added::Now })

@@ -19,17 +19,29 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .merge(docs::routes::routes(&document(&operations)))
         .merge(dashboard::routes::routes(&app))
         .fallback(nowhere)
-        .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
+        .method_not_allowed_fallback(wrong_method)
         .with_state(app)
 }
 
 /// A program is told in JSON, a person on a page.
 async fn nowhere(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let accepted = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    match accepted.contains("text/html") {
+    match wants_page(&headers) {
         true => refusal::rendered(&app, Refusal::not_found()),
         false => Problem::not_found().into_response(),
     }
+}
+
+/// Who opens the address of a form finds the way to a page.
+async fn wrong_method(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    match wants_page(&headers) {
+        true => refusal::rendered(&app, Refusal::only_a_form()),
+        false => Problem::method_not_allowed().into_response(),
+    }
+}
+
+fn wants_page(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    accepted.contains("text/html")
 }
 
 /// Everything that the document tells of.

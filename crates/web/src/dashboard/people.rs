@@ -170,7 +170,14 @@ async fn invite(State(app): State<Arc<App>>, posted: Posted) -> Result<Response,
     }
     if let (Some(email), Some(role)) = (email, role) {
         let with = (&visit.visitor, &visit.actor());
-        match people::invite(&app.context, with, (&email, role), secret(visit, form)).await {
+        match people::invite(
+            &app.context,
+            with,
+            (&email, role),
+            secret(visit, (&email, role), form),
+        )
+        .await
+        {
             Ok(token) => {
                 // As the person who hands it on reaches this service.
                 let fresh = (format!("{}{}", visit.base, people::path(&token)), email);
@@ -186,9 +193,11 @@ async fn invite(State(app): State<Arc<App>>, posted: Posted) -> Result<Response,
     show(&app, visit, (StatusCode::UNPROCESSABLE_ENTITY, None), typed, None).await
 }
 
-/// The secret of an invitation, from what nobody else has: the session's secret, and what this form alone says.
-fn secret(visit: &Visit, form: &Form) -> Token {
-    Token::from_random(&visit.token().derive(&format!("invitation {}", form.raw("once"))))
+/// The secret of an invitation, from what nobody else has: the session's secret, and what this form alone says. Another
+/// person or role is another invitation.
+fn secret(visit: &Visit, (email, role): (&str, Role), form: &Form) -> Token {
+    let what = format!("invitation {email} {} {}", role.name(), form.raw("once"));
+    Token::from_random(&visit.token().derive(&what))
 }
 
 fn whom(form: &Form) -> Result<UserId, Refusal> {

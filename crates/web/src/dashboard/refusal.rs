@@ -48,6 +48,11 @@ impl Refusal {
         Self::told(StatusCode::NOT_FOUND, "Nothing here any more", text)
     }
 
+    pub(crate) fn only_a_form() -> Self {
+        let text = "This address only takes what a form sends. Choose a page from the dashboard.";
+        Self::told(StatusCode::METHOD_NOT_ALLOWED, "There is no page here", text)
+    }
+
     pub(crate) fn bad_form() -> Self {
         let text = "This form could not be read. Go back, reload the page, and send it again.";
         Self::told(StatusCode::BAD_REQUEST, "That form was not whole", text)
@@ -62,6 +67,13 @@ impl Refusal {
         let text = "This form did not come from a page of your session, so nothing was done. Go back, reload the page, \
                     and send it again.";
         Self::told(StatusCode::FORBIDDEN, "Nothing was done", text)
+    }
+
+    pub(crate) fn elsewhere() -> Self {
+        let text = "The page that you sent this from showed another account, or the other one of test and live mode: \
+                    you switched since, perhaps in another tab. Nothing was done. Go back, reload the page, look where \
+                    you are, and send it again.";
+        Self::told(StatusCode::CONFLICT, "You are somewhere else now", text)
     }
 
     pub(crate) fn forbidden() -> Self {

@@ -90,9 +90,30 @@ impl Visit {
 
     /// The field that lets a form come back, for pieces of pages; whole pages have it in their shell.
     pub(crate) fn csrf(&self, app: &App) -> Result<String, Refusal> {
-        Ok(csrf::field(&self.token, &app.context.random()?))
+        Ok(format!("{}.{}", csrf::field(&self.token, &app.context.random()?), self.place()))
+    }
+
+    /// Which account and which mode are looked at, as forms carry it.
+    fn place(&self) -> String {
+        format!("{}.{}", self.visitor.signed.session.account, self.mode())
+    }
+
+    /// Refuses a form that is not of this session, or of a page that showed another account or the other mode: nobody
+    /// sends for money what they believe to be a test. `anywhere` is for forms that do the same wherever they are.
+    pub(crate) fn admit(&self, csrf: &str, anywhere: bool) -> Result<(), Refusal> {
+        let (secret, place) = csrf.split_once('.').unwrap_or((csrf, ""));
+        if !csrf::is_good(&self.token, secret) {
+            return Err(Refusal::foreign());
+        }
+        match anywhere || place.is_empty() || place == self.place() {
+            true => Ok(()),
+            false => Err(Refusal::elsewhere()),
+        }
     }
 }
+
+/// Forms that do the same from wherever they are sent.
+const ANYWHERE: [&str; 3] = ["/mode", "/account", "/sign-out"];
 
 impl FromRequestParts<Arc<App>> for Visit {
     type Rejection = Refusal;
@@ -148,10 +169,8 @@ impl FromRequest<Arc<App>> for Posted {
         let visit = Visit::from_request_parts(&mut parts, app).await?;
         let body = read(&parts.headers, body).await?;
         let form = Form::read(&body)?;
-        match csrf::is_good(&visit.token, form.raw("csrf")) {
-            true => Ok(Self { visit, form }),
-            false => Err(Refusal::foreign()),
-        }
+        visit.admit(form.raw("csrf"), ANYWHERE.contains(&parts.uri.path()))?;
+        Ok(Self { visit, form })
     }
 }
 

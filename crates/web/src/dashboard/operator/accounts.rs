@@ -203,6 +203,9 @@ async fn credit(
         Err(Error::InsufficientBalance) => {
             faults.add("amount", "The account has not so much: a balance is never below zero.");
         }
+        Err(Error::IdempotencyKeyReused) => {
+            faults.add("amount", "This form was sent before with another amount. Look at the balance, then send this.");
+        }
         other => other?,
     }
     if faults.is_empty() {

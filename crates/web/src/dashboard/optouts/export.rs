@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use heliograph_domain::optout::Optout;
 use heliograph_domain::phone::Recipient;
 use heliograph_service::caller::Caller;
@@ -53,7 +53,8 @@ pub(super) async fn export(
         reader.ended |= page.is_err();
         Some((page, reader))
     });
-    Ok((HEADERS, Body::from_stream(pages)).into_response())
+    // What compresses a page asks again after its end.
+    Ok((HEADERS, Body::from_stream(pages.fuse())).into_response())
 }
 
 impl Reader {

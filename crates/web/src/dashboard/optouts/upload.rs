@@ -1,7 +1,6 @@
 //! A form with a file in it.
 
 use crate::app::App;
-use crate::dashboard::csrf;
 use crate::dashboard::form::Form;
 use crate::dashboard::peer;
 use crate::dashboard::refusal::Refusal;
@@ -52,10 +51,8 @@ impl FromRequest<Arc<App>> for Uploaded {
                 Fields { csrf, typed, ..Fields::default() }
             }
         };
-        match csrf::is_good(visit.token(), &fields.csrf) {
-            true => Ok(Self { visit, typed: fields.typed, file: fields.file }),
-            false => Err(Refusal::foreign()),
-        }
+        visit.admit(&fields.csrf, false)?;
+        Ok(Self { visit, typed: fields.typed, file: fields.file })
     }
 }
 
