@@ -55,6 +55,9 @@ fn every_page_is_for_everybody() {
         chromium.open("/nowhere");
         faults.extend(look(&chromium, "/nowhere"));
     }
+    let [(width, height), _] = WIDTHS;
+    chromium.widen(width, height);
+    chromium.open("/overview");
     chromium.press_at("//button[@name='mode' and @value='live']");
     for path in ["/overview", "/messages", "/send"] {
         faults.extend(look(&chromium, path));

@@ -18,7 +18,7 @@ const PICTURES: [(&str, &str, (u32, u32)); 5] = [
     ("phone", "/phone/447700900123", WIDE),
     ("phone-narrow", "/phone/447700900123", NARROW),
     ("messages", "/messages", WIDE),
-    ("webhooks", "/settings/webhooks", WIDE),
+    ("webhooks", "/settings/webhooks/1", WIDE),
 ];
 /// What is said to whom, and what becomes of it.
 const SAID: [(&str, &str); 9] = [
@@ -50,6 +50,7 @@ fn pictures() {
         chromium.widen(width, height);
         chromium.open(path);
         chromium.sees("Test");
+        chromium.run("document.querySelector('.phone')?.scrollIntoView({ block: 'end' })");
         let picture = chromium.screenshot();
         assert!(picture.starts_with(b"\x89PNG") && picture.len() > 10_000, "{path}");
         std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
@@ -88,14 +89,15 @@ fn count(furnished: &Furnished) {
         ("2", "busy"),
         ("3", "busy * 96 / 100"),
         ("5", "busy / 14"),
-        ("101", "busy * 3 / 100"),
+        ("101", "busy * 2 / 100"),
+        ("102", "busy * 1 / 100"),
         ("207", "busy * 3 / 10"),
         ("208", "busy * 66 / 100"),
     ] {
         furnished.server.database.change(&format!(
             "WITH RECURSIVE h (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM h WHERE n < 167), \
              b (hour, busy) AS (SELECT unixepoch() / 3600 - n, \
-             40 + 30 * abs(((unixepoch() / 3600 - n) % 24) - 3) % 270 + n * 37 % 60 FROM h) \
+             (40 + 30 * abs(((unixepoch() / 3600 - n) % 24) - 3) % 270 + n * 37 % 60) * (4 + n / 24 * 5 % 7) / 7 FROM h) \
              INSERT INTO stats (account, mode, hour, measure, total) \
              SELECT {account}, 1, hour, {measure}, {share} FROM b WHERE {share} > 0"
         ));
