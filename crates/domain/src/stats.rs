@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const HOUR: i64 = 3_600_000;
+/// Hours of a day.
+pub const DAY: i32 = 24;
 /// Where the codes of the failures begin: each is added to it.
 const FAILED: i16 = 100;
 /// Where the codes of the times begin.

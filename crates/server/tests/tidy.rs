@@ -22,7 +22,7 @@ const ARROW: &str = "arrows point down only, or the floors grow into one (ARCHIT
 /// A file imports only from floors below its own, and within a floor that is marked `*`, whose
 /// files are one thing. A file that is not listed is a noun, on the top floor; `routes.rs` stands over all.
 const FLOORS: &str = "
-    service/src/ | crate:: | error bells<context desk passwords<audit mails<caller parcel replies<writer once sessions<price optouts links events<progress<dispatch deliveries cancel<accept<transaction<accounts<one_time_links second_factor
+    service/src/ | crate:: | error bells<context desk passwords<audit mails<caller parcel replies<writer once sessions<price optouts links events<progress<dispatch deliveries cancel<accept<transaction<accounts<one_time_links second_factor<people stats
     store/src/   | crate:: | error<* value row bulk migrations sealing installation db db_sqlite db_postgres db_copy
     web/src/api/ | crate::api:: |
     web/src/dashboard/ | crate::dashboard:: | * assets figure peer csrf page form shell refusal visit outside moment bubbles draft";

@@ -2,15 +2,15 @@
 
 use crate::context::Context;
 use crate::replies::{Confirmation, Heard};
+use crate::stats;
 use crate::writer::{Command, Progress, Writer};
 use heliograph_domain::id::EventId;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::receipt::{Receipt, Verdict};
-use heliograph_domain::stats::hour;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::{
     Error, Result, accounts, attempts, bind_status, carrier_refs, deliveries, endpoints, events,
-    idempotency, inbound_parts, queue, stats,
+    idempotency, inbound_parts, queue,
 };
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -34,9 +34,6 @@ const PARTS: Duration = Duration::from_secs(24 * 3_600);
 
 /// How long a node that has gone without a word is shown to operators.
 const NODE: Duration = Duration::from_secs(24 * 3_600);
-
-/// How long the figures of an hour are kept: a year, and what one looks back on from its end.
-const FIGURES: Duration = Duration::from_secs(400 * 86_400);
 
 /// How long an idempotency key holds.
 const IDEMPOTENCY: Duration = Duration::from_secs(24 * 3_600);
@@ -70,19 +67,20 @@ pub async fn sweep(cx: &Context) -> Result<()> {
 async fn forget(cx: &Context, now: Timestamp) -> Result<()> {
     let all = accounts::all(&mut cx.db.read().await?).await?;
     let oldest = EventId::first_at(now.before(cx.settings().webhook_retention));
-    let first_hour = hour(now.before(FIGURES));
     for account in all {
         loop {
             // Few at a time: whoever else writes waits for this.
             let mut tx = cx.db.write().await?;
             let attempts = attempts::drop_old(&mut tx, account.id, oldest, FORGET).await?;
             let events = events::drop_old(&mut tx, account.id, oldest, FORGET).await?;
-            stats::drop_old(&mut tx, account.id, first_hour).await?;
             tx.commit().await?;
             if attempts + events == 0 {
                 break;
             }
         }
+        let mut tx = cx.db.write().await?;
+        stats::tidy(&mut tx, account.id, now).await?;
+        tx.commit().await?;
     }
     let mut tx = cx.db.write().await?;
     deliveries::drop_orphans(&mut tx, oldest).await?;

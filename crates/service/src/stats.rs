@@ -4,15 +4,16 @@ use crate::caller::Caller;
 use crate::context::Context;
 use crate::error::Result;
 use heliograph_domain::account::Scope;
+use heliograph_domain::id::AccountId;
 use heliograph_domain::message::FailureCode;
 use heliograph_domain::money::Amount;
-use heliograph_domain::stats::{Measure, Times, begin, hour};
+use heliograph_domain::stats::{DAY, Measure, Times, begin, hour};
 use heliograph_domain::time::Timestamp;
-use heliograph_store::stats;
+use heliograph_store::{Conn, stats};
 use std::time::Duration;
 
-/// Hours of a day.
-const DAY: i32 = 24;
+/// How long figures are kept: a year, and what one looks back on from its end.
+const KEPT: Duration = Duration::from_secs(400 * 86_400);
 
 /// How far back to look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -151,6 +152,22 @@ pub async fn overview(cx: &Context, caller: &Caller, range: Range) -> Result<Ove
     let counted = stats::since(&mut conn, (caller.account, caller.mode), first).await?;
     drop(conn);
     Ok(add_up(range, first, counted))
+}
+
+/// Puts the hours together of the days that nobody looks at by the hour any more, and drops what is too old. A week
+/// of days is looked at: what a service that was down for longer left behind is right as it stands, only more to add up.
+///
+/// # Errors
+/// As any write.
+pub(crate) async fn tidy(
+    tx: &mut Conn,
+    account: AccountId,
+    now: Timestamp,
+) -> heliograph_store::Result<()> {
+    let yesterday = (hour(now).div_euclid(DAY) - 1) * DAY;
+    stats::fold(tx, account, yesterday - 7 * DAY..yesterday).await?;
+    stats::drop_old(tx, account, hour(now.before(KEPT))).await?;
+    Ok(())
 }
 
 fn add_up(range: Range, first: i32, counted: Vec<(i32, Measure, i64)>) -> Overview {

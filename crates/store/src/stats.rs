@@ -1,11 +1,14 @@
-//! Counters for pictures: how much of what happened in an hour.
+//! Counters for pictures: how much of what happened in an hour, and of what is some days old, in a day.
 
 use crate::bulk::Bulk;
 use crate::db::Conn;
 use crate::error::Result;
+use crate::row::Row;
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::AccountId;
-use heliograph_domain::stats::{Measure, Tally};
+use heliograph_domain::stats::{DAY, Measure, Tally};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 const ADD: Bulk = Bulk {
     each: "INSERT INTO stats (account, mode, hour, measure, total) VALUES ($1, $2, $3, $4, $5)
@@ -49,6 +52,31 @@ pub async fn since(
         })
         .await?;
     Ok(found.into_iter().flatten().collect())
+}
+
+/// One of an account's sums: mode, hour and measure, in the order in which rows are locked.
+type Sum = (i16, i32, i16);
+
+/// Puts the hours of whole days together: from then on the sums of a day stand at its first hour. `hours` begin and end
+/// with a day. What a twin puts together at the same time counts once.
+///
+/// # Errors
+/// As any write.
+pub async fn fold(tx: &mut Conn, account: AccountId, hours: Range<i32>) -> Result<()> {
+    let sql = "DELETE FROM stats
+        WHERE account = $1 AND mode IN (0, 1) AND hour >= $2 AND hour < $3 AND hour % $4 <> 0
+        RETURNING mode, hour, measure, total";
+    let params = [account.0.into(), hours.start.into(), hours.end.into(), DAY.into()];
+    let read = |r: &Row<'_>| Ok(((r.small(0)?, r.small(1)?, r.small(2)?), r.int(3)?));
+    let taken: Vec<(Sum, i64)> = tx.query(sql, &params, read).await?;
+    let mut days: BTreeMap<Sum, i64> = BTreeMap::new();
+    for ((mode, hour, measure), n) in taken {
+        *days.entry((mode, hour - hour % DAY, measure)).or_default() += n;
+    }
+    let row = |((mode, hour, measure), n): (Sum, i64)| {
+        [account.0.into(), mode.into(), hour.into(), measure.into(), n.into()]
+    };
+    tx.bulk_ahead(&ADD, &days.into_iter().map(row).collect()).await
 }
 
 /// Drops what an account counted before an hour; how many rows.

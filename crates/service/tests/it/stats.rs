@@ -21,6 +21,7 @@ on_both_engines!(stats:
     each_account_and_mode_has_its_own,
     the_hours_of_a_day_become_one_slot,
     what_people_send_is_counted,
+    days_are_put_together_when_nobody_looks_at_their_hours,
     figures_are_kept_for_a_year_and_a_month,
     first_steps_tick_themselves,
 );
@@ -140,6 +141,34 @@ async fn what_people_send_is_counted(db: TestDb) {
     hear(&node, vec![says("Hello"), says("STOP"), says("stop")]).await;
     let seen = look(&node, &ann).await.total;
     assert_eq!((seen.inbound, seen.opted_out), (3, 1));
+}
+
+async fn days_are_put_together_when_nobody_looks_at_their_hours(db: TestDb) {
+    let node = Node::start(&db).await;
+    let ann = node.account("ann@example.com", 10_000).await;
+    for n in 1..=5 {
+        for _ in 0..n {
+            node.send(&ann, text("Hello")).await;
+        }
+        db.clock.advance(minutes(7 * 60));
+    }
+    let days = async || {
+        let seen = overview(&node.cx, &ann, Range::Days7).await.unwrap().slots;
+        seen.into_iter().map(|s| (s.begin, s.figures.accepted)).filter(|(_, n)| *n > 0).collect()
+    };
+    let before: Vec<_> = days().await;
+    assert_eq!(rows(&db, "stats").await, 5);
+    for _ in 0..2 {
+        janitor::sweep(&node.cx).await.unwrap();
+        assert_eq!(look(&node, &ann).await.total.accepted, 3 + 4 + 5, "the last day's hours stay");
+        assert_eq!(days().await, before);
+    }
+    db.clock.advance(minutes(2 * 24 * 60));
+    for _ in 0..2 {
+        janitor::sweep(&node.cx).await.unwrap();
+        assert_eq!(rows(&db, "stats").await, before.len() as i64);
+        assert_eq!(days().await, before);
+    }
 }
 
 async fn figures_are_kept_for_a_year_and_a_month(db: TestDb) {

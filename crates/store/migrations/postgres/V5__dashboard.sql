@@ -83,6 +83,9 @@ CREATE TABLE handset_replies (
   at         bigint NOT NULL
 );
 
+-- Who belongs to an account.
+CREATE INDEX memberships_account ON memberships (account);
+
 -- An account's test messages, which may be few among many live ones: what the virtual handsets show.
 CREATE INDEX messages_test ON messages (account, id) WHERE mode = 1;
 
@@ -106,7 +109,8 @@ CREATE TABLE bind_status (
   PRIMARY KEY (node, carrier)
 );
 
--- Counters for pictures: how much of what happened in an hour. `measure` is what was counted.
+-- Counters for pictures: how much of what happened in an hour. `measure` is what was counted. The janitor puts the
+-- hours of a day together at its first one when they are some days old.
 CREATE TABLE stats (
   account bigint NOT NULL,
   mode    smallint NOT NULL,
