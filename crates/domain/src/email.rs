@@ -3,11 +3,12 @@
 /// The longest address that mail can have, in bytes.
 const LONGEST: usize = 254;
 
-/// Reads an address: something, an @, something; no spaces. It is trimmed and lower-case from here on.
+/// Reads an address: something, an @, something; no spaces, and ASCII alone, so that no two addresses look alike (a
+/// host with other letters has a spelling in ASCII). It is trimmed and lower-case from here on.
 pub fn parse(text: &str) -> Option<String> {
-    let text = text.trim().to_lowercase();
+    let text = text.trim().to_ascii_lowercase();
     let (name, host) = text.split_once('@')?;
-    let clean = !text.chars().any(|c| c.is_whitespace() || c.is_control() || "<>,;\"".contains(c));
+    let clean = text.chars().all(|c| c.is_ascii_graphic() && !"<>,;\"".contains(c));
     let whole = !name.is_empty() && !host.is_empty() && !host.contains('@');
     (clean && whole && text.len() <= LONGEST).then_some(text)
 }
@@ -30,6 +31,9 @@ mod tests {
             "a@b\nc",
             "<a@b>",
             "a@b,c@d",
+            "аnn@example.com", // with a Cyrillic first letter
+            "ann\u{202e}@example.com",
+            "ann@exämple.com",
             &format!("a@{}", "b".repeat(254)),
         ] {
             assert_eq!(parse(wrong), None, "{wrong}");

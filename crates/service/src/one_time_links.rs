@@ -87,7 +87,8 @@ pub async fn sign_in(cx: &Context, link: &Token, origin: &Origin) -> Result<Toke
     let taken = one_time_links::take(&mut tx, &link.hash()).await?;
     let good = |l: &OneTimeLink| l.kind == Kind::SignIn && l.expires_at > cx.db.now();
     let taken = taken.filter(good).ok_or(Error::NotFound)?;
-    let token = sessions::begin(cx, &mut tx, taken.user, origin, "by a one-time link").await?;
+    let token =
+        sessions::begin(cx, &mut tx, (taken.user, None), origin, "by a one-time link").await?;
     tx.commit().await?;
     Ok(token)
 }

@@ -163,13 +163,31 @@ pub async fn invited(cx: &Context, token: &Token) -> Result<(Invitation, String,
 /// [`Error::NotFound`] as above, also when somebody else is invited.
 pub async fn join(cx: &Context, who: &Visitor, address: &str, token: &Token) -> Result<AccountId> {
     let mut tx = cx.db.write().await?;
-    let (invitation, _) = look(cx, &mut tx, token).await?;
-    if invitation.email != who.signed.email {
-        return Err(Error::NotFound);
-    }
-    take_in(cx, &mut tx, &invitation, who.signed.session.user, address).await?;
+    let person = (who.signed.session.user, who.signed.email.as_str());
+    let account = join_as(cx, &mut tx, person, address, token).await?.ok_or(Error::NotFound)?;
     tx.commit().await?;
-    Ok(invitation.account)
+    Ok(account)
+}
+
+/// Joins in the transaction that found out who this is; `None` when no such invitation is open for them.
+///
+/// # Errors
+/// As any write.
+pub(crate) async fn join_as(
+    cx: &Context,
+    tx: &mut Conn,
+    (user, email): (UserId, &str),
+    address: &str,
+    token: &Token,
+) -> Result<Option<AccountId>> {
+    match look(cx, tx, token).await {
+        Ok((invitation, _)) if invitation.email == email => {
+            take_in(cx, tx, &invitation, user, address).await?;
+            Ok(Some(invitation.account))
+        }
+        Ok(_) | Err(Error::NotFound) => Ok(None),
+        Err(other) => Err(other),
+    }
 }
 
 /// Joins as somebody new, who chooses a password; the secret of the session.
@@ -196,7 +214,7 @@ pub async fn join_anew(
     }
     users::set_password(&mut tx, user, &hash).await?;
     take_in(cx, &mut tx, &invitation, user, &origin.address).await?;
-    let token = sessions::begin(cx, &mut tx, user, origin, "by an invitation").await?;
+    let token = sessions::begin(cx, &mut tx, (user, None), origin, "by an invitation").await?;
     tx.commit().await?;
     Ok(token)
 }

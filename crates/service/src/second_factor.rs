@@ -56,26 +56,27 @@ pub async fn accept(
     Ok(fresh.then_some("by password and recovery code"))
 }
 
-/// Begins with a fresh secret.
+/// Begins with a fresh secret, for who knows the password; else false, also when there is no password beside which it
+/// would be the second.
 ///
 /// # Errors
-/// [`Error::Conflict`] when there is a second factor already, or no password beside which it would be the second.
-pub async fn begin(cx: &Context, actor: &Actor) -> Result<()> {
-    let user = actor.user.ok_or(Error::NotFound)?;
+/// [`Error::Conflict`] when there is a second factor already.
+pub async fn begin(
+    cx: &Context,
+    passwords: &Passwords,
+    actor: &Actor,
+    password: &str,
+) -> Result<bool> {
+    let Some(user) = known(cx, passwords, actor, password).await? else { return Ok(false) };
     let secret = TotpSecret::from_random(cx.random()?);
     let mut tx = cx.db.write().await?;
-    let person = users::by_id(&mut tx, user).await?.ok_or(Error::NotFound)?;
-    if person.password.is_none() {
-        return Err(Error::Conflict(
-            "set a password first: the code is asked for after it".to_owned(),
-        ));
-    }
-    if !users::begin_totp(&mut tx, user, &secret).await? {
+    if !users::begin_totp(&mut tx, user.id, &secret).await? {
         return Err(Error::Conflict(
             "a second factor is on already: switch it off first".to_owned(),
         ));
     }
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(true)
 }
 
 /// Asks for the second factor from now on, since the app has shown a code of it. The recovery codes, shown only now;

@@ -86,25 +86,27 @@ pub struct Origin {
     pub agent: String,
 }
 
-/// Begins a session in the first account of a person, in the transaction that found them worthy, and gives its
-/// secret. `how` is for the audit log.
+/// Begins a session in an account of a person, their first one if none is named, in the transaction that found them
+/// worthy, and gives its secret. `how` is for the audit log.
 ///
 /// # Errors
 /// [`Error::Unauthenticated`] for who belongs to no account.
 pub async fn begin(
     cx: &Context,
     tx: &mut Conn,
-    user: UserId,
+    (user, account): (UserId, Option<AccountId>),
     origin: &Origin,
     how: &str,
 ) -> Result<Token> {
-    let all = accounts::of_user(tx, user).await?;
-    let (account, ..) = all.first().ok_or(Error::Unauthenticated)?;
+    let account = match account {
+        Some(account) => account,
+        None => accounts::of_user(tx, user).await?.first().ok_or(Error::Unauthenticated)?.0,
+    };
     let (token, (id, now)) = (cx.token()?, cx.next_id());
     let session = Session {
         id: SessionId(id),
         user,
-        account: *account,
+        account,
         mode: Mode::Test,
         created_at: now,
         seen_at: now,
@@ -112,7 +114,7 @@ pub async fn begin(
         agent: origin.agent.chars().take(AGENT).collect(),
     };
     sessions::insert(tx, &session, &token.hash()).await?;
-    let actor = Actor { account: *account, user: Some(user), address: origin.address.clone() };
+    let actor = Actor { account, user: Some(user), address: origin.address.clone() };
     audit::write(cx, tx, &actor, ("signed in", how)).await?;
     Ok(token)
 }

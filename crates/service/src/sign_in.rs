@@ -5,17 +5,32 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::one_time_links::{self, Kind};
 use crate::passwords::Passwords;
+use crate::people;
 use crate::second_factor;
 use crate::sessions::{self, Origin};
 use heliograph_domain::id::UserId;
 use heliograph_domain::secret::Token;
+use heliograph_store::users::User;
 use heliograph_store::{Conn, accounts, one_time_links as links, users};
+
+/// Somebody who is in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entered {
+    /// The secret of the session.
+    pub session: Token,
+    /// By signing in they joined the account to which they were invited.
+    pub joined: bool,
+}
+
+/// Whence somebody comes: from where, and by the link of which invitation, if any. Who signs in to join has joined then;
+/// somebody who was taken out of their last account has no other way back in.
+pub type Comes<'a> = (&'a Origin, Option<&'a Token>);
 
 /// Where a right password leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Door {
-    /// In: the secret of the session.
-    In(Token),
+    /// In.
+    In(Entered),
     /// To the second factor: the secret with which to go on.
     Code(Token),
 }
@@ -28,7 +43,7 @@ pub async fn by_password(
     cx: &Context,
     passwords: &Passwords,
     (email, password): (&str, &str),
-    origin: &Origin,
+    (origin, invitation): Comes<'_>,
 ) -> Result<Option<Door>> {
     let user = users::by_email(&mut cx.db.read().await?, email).await?;
     // Also for nobody, so that an answer takes as long.
@@ -43,7 +58,7 @@ pub async fn by_password(
     }
     let door = match user.second_factor() {
         Some(_) => Door::Code(one_time_links::add(cx, &mut tx, user.id, Kind::SecondFactor).await?),
-        None => Door::In(sessions::begin(cx, &mut tx, user.id, origin, "by password").await?),
+        None => Door::In(enter(cx, &mut tx, &user, (origin, invitation), "by password").await?),
     };
     tx.commit().await?;
     Ok(Some(door))
@@ -57,8 +72,8 @@ pub async fn by_code(
     cx: &Context,
     way: &Token,
     typed: &str,
-    origin: &Origin,
-) -> Result<Option<Token>> {
+    (origin, invitation): Comes<'_>,
+) -> Result<Option<Entered>> {
     let mut tx = cx.db.write().await?;
     let link = one_time_links::look(cx, &mut tx, way, Kind::SecondFactor).await?;
     let user = users::by_id(&mut tx, link.user).await?.ok_or(Error::NotFound)?;
@@ -68,9 +83,26 @@ pub async fn by_code(
         return Ok(None);
     };
     links::take(&mut tx, &way.hash()).await?.ok_or(Error::NotFound)?;
-    let token = sessions::begin(cx, &mut tx, user.id, origin, how).await?;
+    let entered = enter(cx, &mut tx, &user, (origin, invitation), how).await?;
     tx.commit().await?;
-    Ok(Some(token))
+    Ok(Some(entered))
+}
+
+async fn enter(
+    cx: &Context,
+    tx: &mut Conn,
+    user: &User,
+    (origin, invitation): Comes<'_>,
+    how: &str,
+) -> Result<Entered> {
+    let account = match invitation {
+        Some(token) => {
+            people::join_as(cx, tx, (user.id, &user.email), &origin.address, token).await?
+        }
+        None => None,
+    };
+    let session = sessions::begin(cx, tx, (user.id, account), origin, how).await?;
+    Ok(Entered { session, joined: account.is_some() })
 }
 
 /// Whose code is asked for.

@@ -32,7 +32,7 @@ pub async fn open(
     users::set_password(&mut tx, user, &hash).await?;
     let actor = Actor { account, user: Some(user), address: origin.address.clone() };
     audit::write(cx, &mut tx, &actor, ("account opened", email)).await?;
-    let token = sessions::begin(cx, &mut tx, user, origin, "by signing up").await?;
+    let token = sessions::begin(cx, &mut tx, (user, None), origin, "by signing up").await?;
     tx.commit().await?;
     Ok(Some(token))
 }

@@ -3,7 +3,7 @@
 use crate::db::Conn;
 use crate::error::{Error, Result};
 use crate::row::Row;
-use heliograph_domain::account::Role;
+use heliograph_domain::account::{Mode, Role};
 use heliograph_domain::id::{AccountId, UserId};
 
 /// A person in an account.
@@ -62,16 +62,18 @@ pub async fn set_role(tx: &mut Conn, account: AccountId, user: UserId, role: Rol
     tx.execute(sql, &[account.0.into(), user.0.into(), role.code().into()]).await.map(drop)
 }
 
-/// Takes a person out, and ends the sessions in which they look at the account.
+/// Takes a person out. The sessions in which they look at the account look at another one of theirs from now on; where
+/// there is none, they end.
 ///
 /// # Errors
 /// As any write.
 pub async fn remove(tx: &mut Conn, account: AccountId, user: UserId) -> Result<()> {
     let params = [account.0.into(), user.0.into()];
-    tx.execute("DELETE FROM sessions WHERE account = $1 AND member = $2", &params).await?;
-    tx.execute("DELETE FROM memberships WHERE account = $1 AND member = $2", &params)
-        .await
-        .map(drop)
+    tx.execute("DELETE FROM memberships WHERE account = $1 AND member = $2", &params).await?;
+    let sql = "UPDATE sessions SET account = (SELECT MIN(account) FROM memberships WHERE member = $2), mode = $3
+        WHERE account = $1 AND member = $2 AND EXISTS (SELECT 1 FROM memberships WHERE member = $2)";
+    tx.execute(sql, &[account.0.into(), user.0.into(), Mode::Test.code().into()]).await?;
+    tx.execute("DELETE FROM sessions WHERE account = $1 AND member = $2", &params).await.map(drop)
 }
 
 fn member(r: &Row<'_>) -> Result<Member> {

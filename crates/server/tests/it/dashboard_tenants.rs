@@ -53,7 +53,8 @@ fn every_page_and_form_is_found(engine: Engine) {
     let mut security = ann.open("/settings/security");
     let password = [("password", "four quite ordinary words")];
     security = ann.send(&security, "/settings/security/password", &password);
-    ann.send(&security, "/settings/security/second-step", &[]);
+    let begun = [("begin_password", password[0].1)];
+    ann.send(&security, "/settings/security/second-step", &begun);
     sites.push(Site::on(security));
     // A text whose quotation marks make it longer.
     let text = [("recipient", ""), ("text", "“Hello”")];

@@ -62,7 +62,7 @@ fn anybody_opens_an_account_and_comes_back(engine: Engine) {
     let taken = [("email", "ann@example.com"), ("password", OTHER)];
     let taken = browser.send(&page, "/sign-up", &taken);
     assert!(
-        taken.answer.status == 422 && taken.says("Somebody has an account"),
+        taken.answer.status == 422 && taken.says("Somebody has signed up with this address"),
         "{}",
         taken.text()
     );
@@ -225,7 +225,7 @@ fn a_new_password_ends_all_other_sessions(engine: Engine) {
     assert!(is_in(&sign_in(&thief, "ann@example.com", OTHER)));
     // One by one, and all others at once.
     let page = ann.open("/settings/security");
-    assert!(ann.send(&page, "/settings/security/sessions/end", &[]).says("This session has ended"));
+    assert!(ann.send(&page, "/settings/security/sessions/end", &[]).says("That session is over"));
     assert!(is_out(&thief));
     sign_in(&thief, "ann@example.com", OTHER);
     let page = ann.open("/settings/security");

@@ -4,10 +4,12 @@ use crate::browser::{Browser, Page};
 use crate::database::{Engine, each_engine};
 use crate::entrance::{HOME, PASSWORD, sign_in, sign_up};
 use crate::mail::{Inbox, link};
+use crate::second_step::{answer, set_up};
 use crate::server::Server;
 
 each_engine!(people: somebody_new_joins_by_a_link somebody_known_joins_by_mail
-    roles_hold_and_an_account_keeps_an_owner what_was_done_is_written_down);
+    who_was_taken_out_comes_back_by_an_invitation
+    who_leaves_one_account_goes_on_in_another roles_hold_and_an_account_keeps_an_owner what_was_done_is_written_down);
 
 const HERE: &str = "/settings/people";
 
@@ -84,6 +86,55 @@ fn somebody_known_joins_by_mail(engine: Engine) {
     let page = bob.open(HERE);
     assert!(page.says("ann@example.com") && page.says("Invite somebody"), "{}", page.text());
     assert_eq!(server.database.number("SELECT count(*) FROM memberships"), 4);
+}
+
+fn who_was_taken_out_comes_back_by_an_invitation(engine: Engine) {
+    let server = Server::start(engine);
+    let ann = sign_up(&server, "ann@example.com");
+    let bob = joined(&server, &ann, "bob@example.com", "member");
+    let take_out = || {
+        let page = ann.open(HERE);
+        let bobs = id(&page, "bob@example.com");
+        let page = ann.send(&page, "/settings/people/remove", &[("id", &bobs)]);
+        assert!(page.says("does not belong to the account any more"), "{}", page.text());
+        link(&invite(&ann, "bob@example.com", "viewer").text().replace('<', " "), "/join/")
+    };
+    let sign_in_from = |path: &str, email: &str| {
+        let browser = Browser::new(&server);
+        assert!(browser.open(path).says(&format!("href=\"/sign-in?next={path}\"")));
+        let page = browser.open(&format!("/sign-in?next={path}"));
+        let page = browser.send(&page, "/sign-in", &[("email", email), ("password", PASSWORD)]);
+        (browser, page)
+    };
+    let path = take_out();
+    assert_eq!(bob.get("/phone").status, 303, "who was taken out is in still");
+    // Others who sign in there join nothing.
+    let zoe = sign_up(&server, "zoe@example.com");
+    zoe.open("/");
+    let (_, page) = sign_in_from(&path, "zoe@example.com");
+    assert!(page.says("signed in with another address"), "{}", page.text());
+    let (bob, page) = sign_in_from(&path, "bob@example.com");
+    assert_eq!((page.path.as_str(), page.answer.status), (HOME, 200), "{}", page.text());
+    assert!(bob.open(HERE).says("ann@example.com"));
+    assert!(!bob.open(HERE).says("Invite somebody"), "a viewer now");
+    // The same with a second step in between.
+    let (_, codes) = set_up(&bob);
+    let (bob, page) = sign_in_from(&take_out(), "bob@example.com");
+    assert!(page.path.starts_with("/sign-in/code/"), "{}", page.path);
+    assert_eq!(answer(&bob, &page, &codes[0]).path, HOME);
+    assert!(bob.open(HERE).says("ann@example.com"));
+}
+
+fn who_leaves_one_account_goes_on_in_another(engine: Engine) {
+    let server = Server::start(engine);
+    let (ann, bob) = (sign_up(&server, "ann@example.com"), sign_up(&server, "bob@example.com"));
+    let path = link(&invite(&ann, "bob@example.com", "member").text().replace('<', " "), "/join/");
+    bob.send(&bob.open(&path), &path, &[]);
+    let page = bob.open(HERE);
+    assert!(page.says("ann@example.com"));
+    let page = bob.send(&page, "/settings/people/remove", &[]);
+    assert!(page.says("You have left that account"), "{}", page.text());
+    assert!(!page.says("ann@example.com") && page.says("Invite somebody"), "{}", page.text());
 }
 
 fn roles_hold_and_an_account_keeps_an_owner(engine: Engine) {

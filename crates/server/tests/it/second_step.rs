@@ -29,9 +29,16 @@ fn scanned(page: &Page) -> TotpSecret {
 }
 
 /// Sets an app up; the recovery codes.
-fn set_up(browser: &Browser<'_>) -> (TotpSecret, Vec<String>) {
+pub(crate) fn set_up(browser: &Browser<'_>) -> (TotpSecret, Vec<String>) {
     let page = browser.open(HERE);
-    let page = browser.send(&page, "/settings/security/second-step", &[]);
+    let begin = "/settings/security/second-step";
+    let wrong = browser.send(&page, begin, &[("begin_password", "not my password")]);
+    assert!(
+        wrong.answer.status == 422 && wrong.says("This is not your password"),
+        "{}",
+        wrong.text()
+    );
+    let page = browser.send(&page, begin, &[("begin_password", PASSWORD)]);
     let app = scanned(&page);
     let wrong =
         browser.send(&page, "/settings/security/second-step/confirm", &[("code", "000000")]);
@@ -59,7 +66,7 @@ fn asked<'a>(server: &'a Server, email: &str) -> (Browser<'a>, Page) {
     (browser, page)
 }
 
-fn answer(browser: &Browser<'_>, page: &Page, code: &str) -> Page {
+pub(crate) fn answer(browser: &Browser<'_>, page: &Page, code: &str) -> Page {
     let action = page.path.split('?').next().unwrap();
     browser.send(page, action, &[("code", code)])
 }
@@ -69,7 +76,8 @@ fn it_is_asked_for_when_a_code_confirmed_it(engine: Engine) {
     let ann = sign_up(&server, "ann@example.com");
     // Begun, and not confirmed: nothing is asked for.
     let page = ann.open(HERE);
-    scanned(&ann.send(&page, "/settings/security/second-step", &[]));
+    let begun = [("begin_password", PASSWORD)];
+    scanned(&ann.send(&page, "/settings/security/second-step", &begun));
     assert_eq!(sign_in(&Browser::new(&server), "ann@example.com", PASSWORD).path, HOME);
     let page = ann.open(HERE);
     let app = scanned(&page);

@@ -15,7 +15,6 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::secret::Token;
 use heliograph_service::error::Error;
-use heliograph_service::sessions::Visitor;
 use heliograph_service::{people, sessions};
 use std::sync::Arc;
 
@@ -75,7 +74,7 @@ async fn show(
         Err(Error::NotFound) => return Err(over()),
         other => other?,
     };
-    let visitor = visitor(app, outside).await?;
+    let visitor = outside.visitor(app).await?;
     let guest = match &visitor {
         Some(v) if v.signed.email == invitation.email => Guest::Here,
         Some(_) => Guest::Other,
@@ -91,16 +90,6 @@ async fn show(
     let (email, role) = (invitation.email, invitation.role.name());
     let page = Join { shell, path, account, email, role, guest, password_error: fault };
     Ok(outside.page(status, &nonce, &page))
-}
-
-/// Who is signed in, if anybody is.
-async fn visitor(app: &App, outside: &Outside) -> Result<Option<Visitor>, Refusal> {
-    let Some(token) = outside.peer.token(&outside.headers) else { return Ok(None) };
-    match sessions::recognise(&app.context, &token).await {
-        Ok(visitor) => Ok(Some(visitor)),
-        Err(Error::Unauthenticated) => Ok(None),
-        Err(other) => Err(other.into()),
-    }
 }
 
 async fn join(

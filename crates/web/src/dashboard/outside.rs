@@ -16,7 +16,8 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use heliograph_domain::secret::Token;
-use heliograph_service::sessions::Origin;
+use heliograph_service::error::Error;
+use heliograph_service::sessions::{self, Origin, Visitor};
 use std::sync::Arc;
 
 /// Somebody whom we do not know, or who does not need to be known here.
@@ -35,6 +36,16 @@ impl Outside {
     /// Whence they sign in.
     pub(crate) fn origin(&self) -> Origin {
         self.peer.origin(&self.headers)
+    }
+
+    /// Who is signed in all the same, if anybody is.
+    pub(crate) async fn visitor(&self, app: &App) -> Result<Option<Visitor>, Refusal> {
+        let Some(token) = self.peer.token(&self.headers) else { return Ok(None) };
+        match sessions::recognise(&app.context, &token).await {
+            Ok(visitor) => Ok(Some(visitor)),
+            Err(Error::Unauthenticated) => Ok(None),
+            Err(other) => Err(other.into()),
+        }
     }
 
     /// What stands around a page for them.
@@ -112,4 +123,9 @@ pub(crate) fn next(uri: &Uri) -> String {
 /// A path, if it leads to a page of ours.
 pub(crate) fn own(path: &str) -> String {
     if page::is_own(path) { path.to_owned() } else { String::new() }
+}
+
+/// The invitation to whose page a path leads.
+pub(crate) fn invitation_of(path: &str) -> Option<Token> {
+    Token::parse(path.strip_prefix("/join/")?)
 }

@@ -81,8 +81,9 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/settings/people/withdraw", post(withdraw))
 }
 
-const TOLD: [(&str, &str); 3] = [
+const TOLD: [(&str, &str); 4] = [
     ("role", "The role is changed."),
+    ("left", "You have left that account. This is another one of yours."),
     ("removed", "This person does not belong to the account any more."),
     ("withdrawn", "The invitation is taken back; its link does not work any more."),
 ];
@@ -232,8 +233,10 @@ async fn set_role(State(app): State<Arc<App>>, posted: Posted) -> Result<Respons
 async fn remove(State(app): State<Arc<App>>, posted: Posted) -> Result<Response, Refusal> {
     let Posted { visit, form } = &posted;
     let with = (&visit.visitor, &visit.actor());
-    let done = people::remove(&app.context, with, whom(form)?).await;
-    finish(&app, visit, done, "removed").await
+    let whom = whom(form)?;
+    let word = if whom == visit.visitor.signed.session.user { "left" } else { "removed" };
+    let done = people::remove(&app.context, with, whom).await;
+    finish(&app, visit, done, word).await
 }
 
 async fn withdraw(State(app): State<Arc<App>>, posted: Posted) -> Result<Response, Refusal> {

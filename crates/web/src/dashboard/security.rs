@@ -78,7 +78,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 const TOLD: [(&str, &str); 4] = [
     ("password", "The password is changed. All other sessions have ended."),
     ("off", "The second step is off."),
-    ("ended", "This session has ended."),
+    ("ended", "That session is over."),
     ("others", "All other sessions have ended."),
 ];
 
@@ -207,9 +207,12 @@ async fn password(State(app): State<Arc<App>>, posted: Posted) -> Result<Respons
 }
 
 async fn begin(State(app): State<Arc<App>>, posted: Posted) -> Result<Response, Refusal> {
-    let visit = &posted.visit;
-    match second_factor::begin(&app.context, &visit.actor()).await {
-        Ok(()) => Ok(page::go(HERE)),
+    let Posted { visit, form } = &posted;
+    count(&app, visit)?;
+    let (actor, passwords) = (visit.actor(), &app.entrance.passwords);
+    match second_factor::begin(&app.context, passwords, &actor, form.raw("begin_password")).await {
+        Ok(true) => Ok(page::go(HERE)),
+        Ok(false) => wrong(&app, visit, "begin_password", WRONG_PASSWORD).await,
         Err(Error::Conflict(why)) => {
             let news = News { notice: Some(Notice::bad(why)), ..News::default() };
             show(&app, visit, StatusCode::CONFLICT, news).await

@@ -16,7 +16,7 @@ use axum::routing::{get, post};
 use heliograph_domain::email;
 use heliograph_domain::secret::Token;
 use heliograph_service::error::Error;
-use heliograph_service::sign_in::{self, Door};
+use heliograph_service::sign_in::{self, Door, Entered};
 use heliograph_service::{one_time_links, sessions};
 use std::sync::Arc;
 
@@ -64,8 +64,11 @@ async fn form(
     outside: Outside,
     uri: Uri,
 ) -> Result<Response, Refusal> {
-    let notice = visit::told(&uri, &TOLD);
-    let filled = (outside::next(&uri), String::new());
+    let next = outside::next(&uri);
+    if outside.visitor(&app).await?.is_some() {
+        return Ok(page::go(or_home(&next)));
+    }
+    let (notice, filled) = (visit::told(&uri, &TOLD), (next, String::new()));
     show(&app, &outside, (StatusCode::OK, notice), filled, &Faults::default())
 }
 
@@ -106,8 +109,10 @@ async fn by_password(
     if let Some(email) = email.filter(|_| faults.is_empty()) {
         let pair = (email.as_str(), form.raw("password"));
         let passwords = &app.entrance.passwords;
-        match sign_in::by_password(&app.context, passwords, pair, &outside.origin()).await {
-            Ok(Some(Door::In(token))) => return Ok(outside.enter(or_home(&next), &token)),
+        let (origin, invitation) = (outside.origin(), outside::invitation_of(&next));
+        let comes = (&origin, invitation.as_ref());
+        match sign_in::by_password(&app.context, passwords, pair, comes).await {
+            Ok(Some(Door::In(entered))) => return Ok(enter(&outside, &next, &entered)),
             Ok(Some(Door::Code(way))) => return Ok(page::go(&to_code(&way, &next))),
             // Whatever is wrong, the words are the same.
             Ok(None) => {
@@ -123,6 +128,12 @@ async fn by_password(
         }
     }
     show(&app, &outside, (StatusCode::UNPROCESSABLE_ENTITY, None), (next, typed), &faults)
+}
+
+/// On to where they wanted to go. Who has joined by signing in needs the page of the invitation no more.
+fn enter(outside: &Outside, next: &str, entered: &Entered) -> Response {
+    let next = if entered.joined { "/" } else { or_home(next) };
+    outside.enter(next, &entered.session)
 }
 
 fn or_home(next: &str) -> &str {
@@ -188,8 +199,9 @@ async fn by_code(
     };
     app.entrance.count(outside.peer.address, Some(&format!("code {email}")))?;
     let typed = form.text("code");
-    match sign_in::by_code(&app.context, &token, typed, &outside.origin()).await {
-        Ok(Some(session)) => Ok(outside.enter(or_home(&next), &session)),
+    let (origin, invitation) = (outside.origin(), outside::invitation_of(&next));
+    match sign_in::by_code(&app.context, &token, typed, (&origin, invitation.as_ref())).await {
+        Ok(Some(entered)) => Ok(enter(&outside, &next, &entered)),
         Err(Error::NotFound) => too_late(&app, &outside, next),
         Err(other) => Err(other.into()),
         Ok(None) => {

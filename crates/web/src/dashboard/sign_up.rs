@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::dashboard::form::Faults;
 use crate::dashboard::outside::{Outside, Stranger};
 use crate::dashboard::refusal::Refusal;
-use crate::dashboard::shell::Plain;
+use crate::dashboard::shell::{Notice, Plain};
 use askama::Template;
 use axum::Router;
 use axum::extract::State;
@@ -35,7 +35,13 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 
 async fn form(State(app): State<Arc<App>>, outside: Outside) -> Result<Response, Refusal> {
     refuse_closed(&app)?;
-    show(&app, &outside, StatusCode::OK, String::new(), &Faults::default())
+    let notice = outside.visitor(&app).await?.map(|visitor| {
+        let email = visitor.signed.email;
+        Notice::good(format!(
+            "You are signed in as {email}. This makes another account, for another address."
+        ))
+    });
+    show(&app, &outside, (StatusCode::OK, notice), String::new(), &Faults::default())
 }
 
 /// Behind a closed door nothing is shown of it.
@@ -49,11 +55,11 @@ fn refuse_closed(app: &App) -> Result<(), Refusal> {
 fn show(
     app: &App,
     outside: &Outside,
-    status: StatusCode,
+    (status, notice): (StatusCode, Option<Notice>),
     email: String,
     faults: &Faults,
 ) -> Result<Response, Refusal> {
-    let shell = outside.shell(app, "Make an account", None)?;
+    let shell = outside.shell(app, "Make an account", notice)?;
     let nonce = shell.nonce.clone();
     let page = SignUp {
         shell,
@@ -87,18 +93,19 @@ async fn open(
         // The same form, sent twice, leads to the same place.
         Ok(None) if faults.is_empty() => {
             app.entrance.count(outside.peer.address, email.as_deref())?;
-            let known = sign_in::by_password(&app.context, passwords, pair, &origin).await?;
-            if let Some(Door::In(token)) = known {
-                return Ok(outside.enter(FIRST, &token));
+            match sign_in::by_password(&app.context, passwords, pair, (&origin, None)).await {
+                Ok(Some(Door::In(entered))) => return Ok(outside.enter(FIRST, &entered.session)),
+                // Also for who belongs to no account any more: signing in tells them.
+                Ok(_) | Err(Error::Unauthenticated) => faults.add(
+                    "email",
+                    "Somebody has signed up with this address. Sign in, or ask for a new password.",
+                ),
+                Err(other) => return Err(other.into()),
             }
-            faults.add(
-                "email",
-                "Somebody has an account with this address. Sign in, or ask for a new password.",
-            );
         }
         Ok(None) => {}
         Err(Error::Weak(why)) => faults.add("password", why.to_string()),
         Err(other) => return Err(other.into()),
     }
-    show(&app, &outside, StatusCode::UNPROCESSABLE_ENTITY, typed, &faults)
+    show(&app, &outside, (StatusCode::UNPROCESSABLE_ENTITY, None), typed, &faults)
 }
