@@ -45,6 +45,10 @@ impl Target {
         if text.len() > MAX_URL {
             return Err(BadTarget::TooLong);
         }
+        // Browsers leave these out, and what is stored would not be what was written.
+        if text.chars().any(char::is_control) {
+            return Err(BadTarget::Unreadable("a line end or tab in it".to_owned()));
+        }
         // Browsers take what comes after too many slashes for the host.
         if text.contains(":///") {
             return Err(BadTarget::Unreadable("empty host".to_owned()));

@@ -8,13 +8,11 @@ use crate::optouts;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
-pub use heliograph_store::accounts::{Account, FirstSteps, Member};
+pub use heliograph_store::accounts::{Account, FirstSteps};
 use heliograph_store::ledger::{self, Added, Entry, Kind};
-use heliograph_store::{Conn, accounts};
+pub use heliograph_store::memberships::Member;
+use heliograph_store::{Conn, accounts, memberships};
 use uuid::Uuid;
-
-/// People who are shown beside a page of accounts, at most.
-const PEOPLE: i64 = 1_000;
 
 /// Opens an account for the person with this address; `None` when they have one.
 ///
@@ -59,13 +57,24 @@ pub async fn list(cx: &Context) -> Result<Vec<Account>> {
     Ok(accounts::all(&mut conn).await?)
 }
 
-/// Accounts that come after `after`, the oldest first: the operator's view.
+/// Accounts that come after `after`, the oldest first, with the people of each: the operator's view. `part` stands in
+/// their name or in the address of one of their people.
 ///
 /// # Errors
 /// What keeps the database away.
-pub async fn page(cx: &Context, after: AccountId, limit: i64) -> Result<Vec<Account>> {
+pub async fn page(
+    cx: &Context,
+    part: &str,
+    after: AccountId,
+    limit: i64,
+) -> Result<Vec<(Account, Vec<Member>)>> {
     let mut conn = cx.db.read().await?;
-    Ok(accounts::page(&mut conn, after, limit).await?)
+    let mut all = Vec::new();
+    for account in accounts::page(&mut conn, &part.to_lowercase(), after, limit).await? {
+        let people = memberships::of(&mut conn, account.id).await?;
+        all.push((account, people));
+    }
+    Ok(all)
 }
 
 /// How far the caller's account has come, in either mode.
@@ -145,13 +154,4 @@ pub async fn credit_once(
     }
     audit::write(cx, &mut tx, actor, ("credit added", &amount.to_string())).await?;
     Ok(tx.commit().await?)
-}
-
-/// The people who belong to the accounts from `first` to `last`, account by account.
-///
-/// # Errors
-/// What keeps the database away.
-pub async fn people(cx: &Context, first: AccountId, last: AccountId) -> Result<Vec<Member>> {
-    let mut conn = cx.db.read().await?;
-    Ok(accounts::people(&mut conn, (first, last), PEOPLE).await?)
 }

@@ -74,14 +74,25 @@ pub async fn all(conn: &mut Conn) -> Result<Vec<Account>> {
     conn.query(sql, &[], account).await
 }
 
-/// Accounts that come after `after`, the oldest first.
+/// Accounts that come after `after`, the oldest first: those whose name, or the address of one of whose people, has
+/// `part` in it. `part` is lower-case.
 ///
 /// # Errors
 /// As any read.
-pub async fn page(conn: &mut Conn, after: AccountId, limit: i64) -> Result<Vec<Account>> {
-    let sql = "SELECT id, name, currency, available, reserved, created_at FROM accounts
-        WHERE id > $1 ORDER BY id LIMIT $2";
-    conn.query(sql, &[after.0.into(), limit.into()], account).await
+pub async fn page(
+    conn: &mut Conn,
+    part: &str,
+    after: AccountId,
+    limit: i64,
+) -> Result<Vec<Account>> {
+    let sql = "SELECT id, name, currency, available, reserved, created_at FROM accounts a
+        WHERE id > $1 AND (lower(name) LIKE $3 ESCAPE '!' OR EXISTS (
+            SELECT 1 FROM memberships m JOIN users u ON u.id = m.member
+            WHERE m.account = a.id AND u.email LIKE $3 ESCAPE '!'))
+        ORDER BY id LIMIT $2";
+    let literal = part.replace('!', "!!").replace('%', "!%").replace('_', "!_");
+    let pattern = format!("%{literal}%");
+    conn.query(sql, &[after.0.into(), limit.into(), pattern.as_str().into()], account).await
 }
 
 /// The account of the person with this address.
@@ -144,39 +155,6 @@ pub async fn currency(conn: &mut Conn, id: AccountId) -> Result<Option<String>> 
 pub async fn balance(conn: &mut Conn, id: AccountId) -> Result<Option<(Amount, Amount)>> {
     let sql = "SELECT available, reserved FROM accounts WHERE id = $1";
     conn.query_one(sql, &[id.0.into()], |r| Ok((Amount(r.int(0)?), Amount(r.int(1)?)))).await
-}
-
-/// Somebody who belongs to an account.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Member {
-    /// To which.
-    pub account: AccountId,
-    /// Who.
-    pub user: UserId,
-    /// The person's address.
-    pub email: String,
-    /// What the person may do there.
-    pub role: Role,
-}
-
-/// The people who belong to the accounts from `first` to `last`, account by account.
-///
-/// # Errors
-/// As any read.
-pub async fn people(
-    conn: &mut Conn,
-    (first, last): (AccountId, AccountId),
-    limit: i64,
-) -> Result<Vec<Member>> {
-    let sql =
-        "SELECT m.account, u.id, u.email, m.role FROM memberships m JOIN users u ON u.id = m.member
-        WHERE m.account >= $1 AND m.account <= $2 ORDER BY m.account, m.role, u.email LIMIT $3";
-    let read = |r: &Row<'_>| {
-        let role = Role::from_code(r.small(3)?).ok_or_else(|| Error::corrupt("unknown role"))?;
-        let (account, user) = (AccountId(r.int(0)?), UserId(r.uuid(1)?));
-        Ok(Member { account, user, email: r.text(2)?, role })
-    };
-    conn.query(sql, &[first.0.into(), last.0.into(), limit.into()], read).await
 }
 
 /// What there is of an account's beginnings, in either mode.

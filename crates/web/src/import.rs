@@ -3,11 +3,18 @@
 use crate::error::Problem;
 use heliograph_domain::phone::Recipient;
 use serde::Serialize;
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// Rows of which it is said what is wrong; all are counted.
 const MOST_ERRORS: usize = 1_000;
 const NOTE_LIMIT: usize = 255;
+
+/// Characters of a bad number that are shown.
+const SHOWN: usize = 50;
+
+/// A number with its note.
+type Entry = (Recipient, Option<String>);
 
 /// One row that can't be used.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -15,7 +22,7 @@ const NOTE_LIMIT: usize = 255;
 pub(crate) struct RowError {
     /// The line in the file, from 1.
     row: u64,
-    /// What stands there for the number.
+    /// What stands there for the number, its first 50 characters.
     number: String,
     /// What is wrong with it.
     detail: String,
@@ -39,7 +46,7 @@ impl RowError {
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     /// Each once, with its note.
-    pub(crate) numbers: Vec<(Recipient, Option<String>)>,
+    pub(crate) numbers: Vec<Entry>,
     /// Rows that can't be used.
     pub(crate) invalid: usize,
     /// The first of those.
@@ -49,69 +56,130 @@ pub(crate) struct Numbers {
 /// Reads a file with a head line that names the columns: `number`, and `note` if there is one.
 pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut reader =
-        csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(bytes);
-    let head =
-        reader.headers().map_err(|e| Problem::invalid(format!("No CSV: {e}."), Vec::new()))?;
-    let column = |name: &str| head.iter().position(|h| h.eq_ignore_ascii_case(name));
+    let mut head = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(bytes);
+    let head = head.headers().map_err(|e| Problem::invalid(format!("No CSV: {e}."), Vec::new()))?;
     for name in ["number", "note"] {
         if head.iter().filter(|h| h.eq_ignore_ascii_case(name)).count() > 1 {
             let what = format!("The first line names the column '{name}' twice.");
             return Err(Problem::invalid(what, Vec::new()));
         }
     }
-    let Some(number) = column("number") else {
+    let Some(number) = column(head, &["number"]) else {
         let what = "The first line must name the columns: 'number', and 'note' if there is one.";
         return Err(Problem::invalid(what, Vec::new()));
     };
-    let note = column("note");
-    let mut lines = Lines { bytes, counted: 0, line: 1 };
-    let mut found = Numbers::default();
-    for row in reader.records() {
-        let (line, written, read) = match &row {
-            Ok(row) if row.iter().any(|field| field.contains(['\r', '\n'])) => {
-                let line = row.position().map_or(0, |p| lines.of(p));
-                return Err(open_quote(line));
-            }
-            Ok(row) => {
-                let written = row.get(number).unwrap_or_default();
-                let note = note.and_then(|at| row.get(at)).filter(|n| !n.is_empty());
-                let line = row.position().map_or(0, |p| lines.of(p));
-                (line, written.to_owned(), read(written, note))
-            }
-            Err(e) => {
-                let line = e.position().map_or(0, |p| lines.of(p));
-                (line, String::new(), Err("This row is not UTF-8 text.".to_owned()))
-            }
+    let note = column(head, &["note"]);
+    Layout { delimiter: b',', head: true, number, note }.read(bytes)
+}
+
+/// The same for what a person pastes or picks, as spreadsheets save it: in UTF-8 or UTF-16; parted by commas, semicolons
+/// or tabs; the column of numbers under one of its usual names. Without a head line the first column is the number and
+/// the second a note, unless all that stands in a line are numbers.
+pub(crate) fn loose(bytes: &[u8]) -> Result<Numbers, Problem> {
+    let text = utf8(bytes);
+    let first = text.split(|b| b"\r\n".contains(b)).next().unwrap_or_default();
+    let delimiter = first.iter().find(|b| b",;\t".contains(b)).copied().unwrap_or(b',');
+    let mut names = csv::ReaderBuilder::new();
+    let mut names = names.trim(csv::Trim::All).delimiter(delimiter).from_reader(first);
+    let layout =
+        match names.headers().ok().map(|head| (column(head, &NAMES), column(head, &["note"]))) {
+            Some((Some(number), note)) => Layout { delimiter, head: true, number, note },
+            _ => Layout { delimiter, head: false, number: 0, note: Some(1) },
         };
-        match read {
-            Ok(entry) => found.numbers.push(entry),
-            Err(detail) => {
-                found.invalid += 1;
-                if found.errors.len() < MOST_ERRORS {
-                    found.errors.push(RowError { row: line, number: written, detail });
+    layout.read(&text)
+}
+
+/// What the column of numbers is called.
+const NAMES: [&str; 10] = [
+    "number",
+    "phone",
+    "phone number",
+    "phone_number",
+    "phonenumber",
+    "mobile",
+    "mobile number",
+    "telephone",
+    "msisdn",
+    "recipient",
+];
+
+fn column(head: &csv::StringRecord, names: &[&str]) -> Option<usize> {
+    head.iter().position(|h| names.iter().any(|name| h.eq_ignore_ascii_case(name)))
+}
+
+/// A file without its byte order mark, in UTF-8. What is not text is found where it stands.
+fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let utf16 = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units = rest.chunks_exact(2).filter_map(|pair| Some(unit(pair.try_into().ok()?)));
+        let text: String = char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}')).collect();
+        Cow::Owned(text.into_bytes())
+    };
+    match bytes {
+        [0xef, 0xbb, 0xbf, rest @ ..] => Cow::Borrowed(rest),
+        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
+        _ => Cow::Borrowed(bytes),
+    }
+}
+
+/// Where what stands in a file.
+struct Layout {
+    delimiter: u8,
+    /// The first line names the columns.
+    head: bool,
+    number: usize,
+    note: Option<usize>,
+}
+
+impl Layout {
+    fn read(&self, bytes: &[u8]) -> Result<Numbers, Problem> {
+        let mut reader = csv::ReaderBuilder::new();
+        reader.flexible(true).trim(csv::Trim::All).delimiter(self.delimiter).has_headers(self.head);
+        let mut reader = reader.from_reader(bytes);
+        let mut lines = Lines { bytes, counted: 0, line: 1 };
+        let mut found = Numbers::default();
+        for row in reader.records() {
+            let (line, written, read) = match &row {
+                Ok(row) if row.iter().any(|field| field.contains(['\r', '\n'])) => {
+                    let line = row.position().map_or(0, |p| lines.of(p));
+                    return Err(open_quote(line));
+                }
+                Ok(row) => {
+                    let written = row.get(self.number).unwrap_or_default();
+                    let line = row.position().map_or(0, |p| lines.of(p));
+                    (line, written, self.row(row, written))
+                }
+                Err(e) => {
+                    let line = e.position().map_or(0, |p| lines.of(p));
+                    (line, "", Err("This row is not UTF-8 text.".to_owned()))
+                }
+            };
+            match read {
+                Ok(entries) => found.numbers.extend(entries),
+                Err(detail) => {
+                    found.invalid += 1;
+                    if found.errors.len() < MOST_ERRORS {
+                        let number = written.chars().take(SHOWN).collect();
+                        found.errors.push(RowError { row: line, number, detail });
+                    }
                 }
             }
         }
+        Ok(found)
     }
-    Ok(found)
-}
 
-/// The same for what a person pastes or picks: the first line need not name the columns, which then are the number and
-/// a note.
-pub(crate) fn loose(bytes: &[u8]) -> Result<Numbers, Problem> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let first = bytes.split(|b| b"\r\n".contains(b)).next().unwrap_or_default();
-    let first = String::from_utf8_lossy(first);
-    let names = first.split(',').map(|name| name.trim().trim_matches('"'));
-    if names.into_iter().any(|name| name.eq_ignore_ascii_case("number")) {
-        return numbers(bytes);
+    fn row(&self, row: &csv::StringRecord, written: &str) -> Result<Vec<Entry>, String> {
+        if !self.head && row.len() > 1 {
+            let all = row.iter().filter(|field| !field.is_empty()).map(|field| read(field, None));
+            if let Ok(all) = all.collect::<Result<Vec<_>, _>>()
+                && !all.is_empty()
+            {
+                return Ok(all);
+            }
+        }
+        let note = self.note.and_then(|at| row.get(at)).filter(|n| !n.is_empty());
+        Ok(vec![read(written, note)?])
     }
-    let mut read = numbers(&[b"number,note\n", bytes].concat())?;
-    for error in &mut read.errors {
-        error.row = error.row.saturating_sub(1);
-    }
-    Ok(read)
 }
 
 /// Rows that an open quote has swallowed can't be told from a note, and whoever is in them must not be lost.
@@ -147,7 +215,7 @@ impl Lines<'_> {
     }
 }
 
-fn read(number: &str, note: Option<&str>) -> Result<(Recipient, Option<String>), String> {
+fn read(number: &str, note: Option<&str>) -> Result<Entry, String> {
     let number =
         number.parse().map_err(|e: heliograph_domain::phone::BadRecipient| e.to_string())?;
     match note {
@@ -213,6 +281,35 @@ mod tests {
         assert_eq!(read.numbers[0].1.as_deref(), Some("by phone"));
         assert!(read.errors[0].line().starts_with("Line 2: “12”: "), "{}", read.errors[0].line());
         assert_eq!(loose(b"").unwrap().numbers, []);
+    }
+
+    #[test]
+    fn files_are_taken_as_spreadsheets_save_them() {
+        let good = [(Recipient(447_700_900_123), None), (Recipient(447_700_900_124), None)];
+        let tabs = "Name\tPhone\r\nAnn\t+447700900123\r\nBob\t447700900124\r\n";
+        let wide = |unit: fn(u16) -> [u8; 2]| {
+            std::iter::once(0xfeff).chain(tabs.encode_utf16()).flat_map(unit).collect::<Vec<_>>()
+        };
+        for file in [
+            b"Name;Mobile number;Town\nAnn;+44 7700 900123;Ely\nBob;447700900124;\n".to_vec(),
+            b"+447700900123;+447700900124".to_vec(),
+            b"+447700900123, 447700900124\n".to_vec(),
+            tabs.as_bytes().to_vec(),
+            wide(u16::to_le_bytes),
+            wide(u16::to_be_bytes),
+        ] {
+            let read = loose(&file).unwrap();
+            assert_eq!((&read.numbers[..], read.invalid), (&good[..], 0), "{file:?}");
+        }
+        let read = loose(b"+447700900123,order 7\n+447700900124,+44770\n").unwrap();
+        let notes: Vec<_> = read.numbers.iter().map(|(_, note)| note.as_deref()).collect();
+        assert_eq!(notes, [Some("order 7"), Some("+44770")]);
+    }
+
+    #[test]
+    fn of_a_long_line_its_beginning_is_shown() {
+        let read = loose("7".repeat(2_000_000).as_bytes()).unwrap();
+        assert!(read.invalid == 1 && read.errors[0].line().len() < 300);
     }
 
     #[test]

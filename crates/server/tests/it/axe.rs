@@ -3,12 +3,16 @@
 use crate::browser::{Browser, path_of};
 use crate::chromium::Chromium;
 use crate::database::Engine;
+use crate::entrance::{PASSWORD, sign_in, sign_up};
 use crate::furnished::{DEMO, Furnished};
+use crate::mail::link;
+use crate::server::Server;
 use crate::site::{Site, routes};
 use serde_json::{Value, json};
 use std::path::Path;
 
 const WIDTHS: [(u32, u32); 2] = [(1_440, 900), (360, 800)];
+const SECURITY: &str = "/settings/security";
 /// Nothing moves: a colour that is on its way to another is neither.
 const STILL: &str = "const still = new CSSStyleSheet();
     still.replaceSync('*, *::before, *::after { transition: none !important; animation: none !important }');
@@ -32,12 +36,7 @@ fn every_page_is_for_everybody() {
     let furnished = Furnished::new(Engine::Sqlite);
     furnished.fill(DEMO, "for-demo");
     let (server, routes) = (&furnished.server, routes(&furnished.server));
-    let base = format!("http://{}", server.address());
-    let chromium = Chromium::start(&base);
-    chromium.devtools(
-        "Page.addScriptToEvaluateOnNewDocument",
-        &json!({ "source": format!("{}\n{STILL}", axe()) }),
-    );
+    let chromium = seeing(server);
     let mut faults = Vec::new();
     // First what everybody sees, then what only the operator does.
     let mut person = Browser::new(server);
@@ -59,10 +58,65 @@ fn every_page_is_for_everybody() {
     chromium.widen(width, height);
     chromium.open("/overview");
     chromium.press_at("//button[@name='mode' and @value='live']");
-    for path in ["/overview", "/messages", "/send"] {
+    for path in ["/overview", "/messages", "/send", "/conversations", "/optouts"] {
         faults.extend(look(&chromium, path));
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Pages that only a secret leads to, and those of somebody who sets up a second step.
+#[test]
+fn pages_behind_a_secret_are_for_everybody() {
+    let server = Server::start(Engine::Sqlite);
+    let (ann, bob) = (sign_up(&server, "ann@example.com"), sign_up(&server, "bob@example.com"));
+    let invited = |email: &str| {
+        let page = ann.send(
+            &ann.open("/settings/people"),
+            "/settings/people",
+            &[("email", email), ("role", "viewer")],
+        );
+        link(&page.text().replace('<', " "), "/join/")
+    };
+    let (new, known) = (invited("new@example.com"), invited("bob@example.com"));
+    let reset = link(
+        &server.told(&["account", "link", "--reset", "--email", "ann@example.com"]),
+        "/reset/",
+    );
+    let begin = |browser: &Browser<'_>| {
+        let page = browser.open(SECURITY);
+        browser.send(&page, "/settings/security/second-step", &[("begin_password", PASSWORD)]);
+    };
+    let confirm = |email: &str| {
+        server.database.change(&format!("UPDATE users SET totp_step = 1 WHERE email = '{email}'"));
+    };
+    begin(&ann);
+    confirm("ann@example.com");
+    let code = sign_in(&Browser::new(&server), "ann@example.com", PASSWORD).path;
+    assert!(code.starts_with("/sign-in/code/"), "{code}");
+    let chromium = seeing(&server);
+    let mut faults = Vec::new();
+    for path in [&new, &known, &reset, &code] {
+        faults.extend(look(&chromium, path));
+    }
+    chromium.open(&path_of(&server.told(&["account", "link", "--email", "bob@example.com"])));
+    for path in [&new, &known, SECURITY] {
+        faults.extend(look(&chromium, path));
+    }
+    begin(&bob);
+    faults.extend(look(&chromium, SECURITY));
+    confirm("bob@example.com");
+    faults.extend(look(&chromium, SECURITY));
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// A browser that has axe on each page.
+fn seeing(server: &Server) -> Chromium {
+    let chromium = Chromium::start(&format!("http://{}", server.address()));
+    chromium.devtools(
+        "Page.addScriptToEvaluateOnNewDocument",
+        &json!({ "source": format!("{}\n{STILL}", axe()) }),
+    );
+    chromium
 }
 
 /// axe itself, as npm has installed it.

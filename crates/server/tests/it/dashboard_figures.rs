@@ -71,7 +71,17 @@ fn operators_add_credit_once_and_hand_out_links(engine: Engine) {
     let server = Server::start(engine);
     server.told(&["account", "create", "--email", ANN]);
     let operator = Browser::greeted(&server);
-    let page = operator.open("/operator/accounts");
+    // Found by a part of its name, or by somebody who belongs to it; what means something to a database does not here.
+    for (part, found) in
+        [("ANN@", true), ("nn@exam", true), ("%25", false), ("a_n", false), ("x", true)]
+    {
+        let page = operator.open(&format!("/operator/accounts?find={part}"));
+        let hit = page.says("/operator/accounts/2/credit");
+        assert_eq!(hit, found, "{part}: {}", page.text());
+        assert_eq!(page.says("Nobody is called that"), !found, "{part}");
+    }
+    let page = operator.open("/operator/accounts?find=ann");
+    assert!(!page.says("/operator/accounts/1/credit"), "{}", page.text());
     let action = "/operator/accounts/2/credit";
     let wrong = operator.send(&page, action, &[("amount", "10,5"), ("note", "a gift")]);
     assert_eq!(wrong.answer.status, 422);

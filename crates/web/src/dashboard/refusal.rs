@@ -60,6 +60,11 @@ impl Refusal {
 
     pub(crate) fn too_long() -> Self {
         let text = "This form is longer than anything that fits in it. Go back and shorten it.";
+        Self::too_long_because(text)
+    }
+
+    /// More than fits, and how much does.
+    pub(crate) fn too_long_because(text: &str) -> Self {
         Self::told(StatusCode::PAYLOAD_TOO_LARGE, "That is too long", text)
     }
 

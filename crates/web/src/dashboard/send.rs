@@ -130,7 +130,7 @@ async fn show(
     form: &Form,
     mut typed: Draft,
 ) -> Result<Response, Refusal> {
-    let count = Count::of(app, &visit.caller(), form, &typed.text).await?;
+    let count = Count::of(app, visit, form, &typed.text).await?;
     let mut shell = visit.shell(app, "send", "Send a message").await?;
     shell.notice = draft::notice(&typed.faults);
     if typed.once.is_empty() || shell.notice.is_some() {
@@ -146,12 +146,11 @@ async fn show(
 /// Says what a text comes to: as a piece of the page, or as the whole of it for who has no script.
 async fn recount(State(app): State<Arc<App>>, posted: Posted) -> Result<Response, Refusal> {
     let Posted { visit, form } = posted;
-    let caller = visit.caller();
-    caller.needs(Scope::Send)?;
+    visit.caller().needs(Scope::Send)?;
     if !visit.piece {
         return show(&app, &visit, &form, Draft::new(&form, Faults::default())).await;
     }
-    let count = Count::of(&app, &caller, &form, &draft::text(&form)).await?;
+    let count = Count::of(&app, &visit, &form, &draft::text(&form)).await?;
     let shell = visit.shell(&app, "send", "Send a message").await?;
     let nonce = shell.nonce.clone();
     Ok(page::html(StatusCode::OK, &nonce, Counted { shell, count }.render()))

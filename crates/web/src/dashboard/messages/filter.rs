@@ -58,6 +58,11 @@ impl Typed {
         })
     }
 
+    /// Something was asked for beyond what is always in sight.
+    pub(crate) fn is_special(&self) -> bool {
+        [&self.reference, &self.from, &self.to].iter().any(|typed| !typed.is_empty())
+    }
+
     /// Where the messages below `before` are that these filters let through.
     pub(crate) fn address(&self, before: Option<MessageId>) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());

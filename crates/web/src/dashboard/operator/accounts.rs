@@ -6,7 +6,7 @@ use crate::dashboard::form::{Faults, Form};
 use crate::dashboard::operator::Operator;
 use crate::dashboard::page;
 use crate::dashboard::refusal::Refusal;
-use crate::dashboard::shell::Shell;
+use crate::dashboard::shell::{Notice, Shell};
 use crate::dashboard::visit::{self, Posted, Visit};
 use askama::Template;
 use axum::Router;
@@ -25,10 +25,13 @@ use uuid::Uuid;
 /// Accounts on one page.
 const PAGE: usize = 25;
 const NOTE_LIMIT: usize = 200;
+/// As long as an address can be.
+const PART_LIMIT: usize = 254;
+const HERE: &str = "/operator/accounts";
 
 pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
-        .route("/operator/accounts", get(show))
+        .route(HERE, get(show))
         .route("/operator/accounts/{id}/credit", post(credit))
         .route("/operator/accounts/{id}/link", post(link))
 }
@@ -41,6 +44,7 @@ struct Page {
     link: String,
     link_for: String,
     accounts: Vec<Account>,
+    looked: Looked,
     first: String,
     next: String,
 }
@@ -56,8 +60,6 @@ struct Account {
     since: String,
     /// What is typed into its form is done once under this name.
     once: Uuid,
-    /// The page that its forms come from.
-    after: i64,
     amount: String,
     amount_error: String,
     note: String,
@@ -82,52 +84,70 @@ struct Extra {
     link: Option<(String, String)>,
 }
 
+/// Which accounts are looked at.
+#[derive(Clone, Default)]
+struct Looked {
+    /// What stands in their names, or in the addresses of their people.
+    part: String,
+    /// Those after this one.
+    after: i64,
+}
+
+impl Looked {
+    fn read(form: &Form) -> Self {
+        let part = form.text("find").chars().take(PART_LIMIT).collect();
+        Self { part, after: form.text("after").parse().unwrap_or(0) }
+    }
+
+    /// The same list from another account on.
+    fn from(&self, after: i64) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        if !self.part.is_empty() {
+            query.append_pair("find", &self.part);
+        }
+        if after > 0 {
+            query.append_pair("after", &after.to_string());
+        }
+        let query = query.finish();
+        if query.is_empty() { HERE.to_owned() } else { format!("{HERE}?{query}") }
+    }
+}
+
 async fn show(
     State(app): State<Arc<App>>,
     Operator(visit): Operator,
     uri: Uri,
 ) -> Result<Response, Refusal> {
-    let query = uri.query().unwrap_or_default();
-    let after = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "after");
-    let after = after.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
-    let mut response = |shell: &mut Shell| {
-        shell.notice = visit::told(&uri, &[("credited", "The balance is changed.")]);
-    };
-    render(&app, &visit, after, Extra::default(), &mut response).await
+    let looked = Looked::read(&Form::read(uri.query().unwrap_or_default().as_bytes())?);
+    let notice = visit::told(&uri, &[("credited", "The balance is changed.")]);
+    render(&app, &visit, looked, notice, Extra::default()).await
 }
 
 async fn render(
     app: &App,
     visit: &Visit,
-    after: i64,
+    looked: Looked,
+    notice: Option<Notice>,
     extra: Extra,
-    change: &mut (dyn FnMut(&mut Shell) + Send),
 ) -> Result<Response, Refusal> {
     let cx = &app.context;
-    let mut shell = visit.shell(app, "accounts", "Accounts").await?;
-    change(&mut shell);
+    let shell = Shell { notice, ..visit.shell(app, "accounts", "Accounts").await? };
     let look = i64::try_from(PAGE + 1).unwrap_or(i64::MAX);
-    let mut all = accounts::page(cx, AccountId(after), look).await?;
+    let mut all = accounts::page(cx, &looked.part, AccountId(looked.after), look).await?;
     let more = all.len() > PAGE;
     all.truncate(PAGE);
-    let mut people = Vec::new();
-    let mut next = String::new();
-    if let (Some(first), Some(last)) = (all.first(), all.last()) {
-        people = accounts::people(cx, first.id, last.id).await?;
-        if more {
-            next = format!("/operator/accounts?after={}", last.id);
-        }
-    }
+    let last = all.last().filter(|_| more).map(|(last, _)| last.id.0);
     let status =
         if extra.faults.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let accounts = all.into_iter().map(|a| account(a, &people, &extra, (cx.next_id().0, after)));
+    let accounts = all.into_iter().map(|found| account(found, &extra, cx.next_id().0));
     let (link_for, link) = extra.link.clone().unwrap_or_default();
     let page = Page {
         accounts: accounts.collect(),
         link,
         link_for,
-        first: if after > 0 { "/operator/accounts".to_owned() } else { String::new() },
-        next,
+        first: if looked.after > 0 { looked.from(0) } else { String::new() },
+        next: last.map(|last| looked.from(last)).unwrap_or_default(),
+        looked,
         shell,
     };
     let nonce = page.shell.nonce.clone();
@@ -135,10 +155,9 @@ async fn render(
 }
 
 fn account(
-    account: accounts::Account,
-    people: &[Member],
+    (account, people): (accounts::Account, Vec<Member>),
     extra: &Extra,
-    (once, after): (Uuid, i64),
+    once: Uuid,
 ) -> Account {
     let about = extra.about == Some(account.id);
     let typed = |name| if about { extra.form.raw(name).to_owned() } else { String::new() };
@@ -147,9 +166,7 @@ fn account(
         Amount::ZERO => String::new(),
         some => format!("{some} {}", account.currency),
     };
-    let its = people.iter().filter(|m| m.account == account.id);
-    let person =
-        |m: &Member| Person { id: m.user.to_string(), email: m.email.clone(), role: m.role.name() };
+    let person = |m: Member| Person { id: m.user.to_string(), email: m.email, role: m.role.name() };
     let (since_iso, since) = figure::instant(account.created_at);
     Account {
         open: about,
@@ -159,12 +176,11 @@ fn account(
         since_iso,
         since,
         once,
-        after,
         amount: typed("amount"),
         amount_error: wrong("amount"),
         note: typed("note"),
         note_error: wrong("note"),
-        people: its.map(person).collect(),
+        people: people.into_iter().map(person).collect(),
         name: account.name,
         currency: account.currency,
     }
@@ -179,7 +195,7 @@ async fn credit(
     let Posted { visit, form } = posted;
     visit.visitor.operates()?;
     let mut faults = Faults::default();
-    let after = form.text("after").parse().unwrap_or(0);
+    let looked = Looked::read(&form);
     let once = form.text("once").parse::<Uuid>().map_err(|_| Refusal::bad_form())?;
     let amount = match form.text("amount").parse::<Amount>() {
         Ok(Amount::ZERO) => Err("Nothing would change: write how much to add.".to_owned()),
@@ -209,10 +225,10 @@ async fn credit(
         other => other?,
     }
     if faults.is_empty() {
-        return Ok(visit::done(&format!("/operator/accounts?after={after}"), "credited"));
+        return Ok(visit::done(&looked.from(looked.after), "credited"));
     }
     let extra = Extra { about: Some(about), form, faults, link: None };
-    render(&app, &visit, after, extra, &mut |_| ()).await
+    render(&app, &visit, looked, None, extra).await
 }
 
 /// Makes a sign-in link for somebody, and shows it this once.
@@ -227,7 +243,6 @@ async fn link(
     let actor = visit.visitor.operator_of(AccountId(id), &visit.peer.address.to_string());
     let (email, token) = one_time_links::hand_out(&app.context, &actor, user).await?;
     let link = format!("{}/sign-in/{}", visit.base, token.reveal());
-    let after = form.text("after").parse().unwrap_or(0);
     let extra = Extra { link: Some((email, link)), ..Extra::default() };
-    render(&app, &visit, after, extra, &mut |_| ()).await
+    render(&app, &visit, Looked::read(&form), None, extra).await
 }

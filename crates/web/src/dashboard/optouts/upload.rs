@@ -45,7 +45,7 @@ impl FromRequest<Arc<App>> for Uploaded {
         let fields = match kind.is_some_and(|kind| kind.starts_with(b"multipart/form-data")) {
             true => with_file(Request::from_parts(parts, body), app).await?,
             false => {
-                let body = to_bytes(body, LONGEST).await.map_err(|_| Refusal::too_long())?;
+                let body = to_bytes(body, LONGEST).await.map_err(|_| too_long())?;
                 let form = Form::read(&body)?;
                 let (csrf, typed) = (form.raw("csrf").to_owned(), form.raw("numbers").to_owned());
                 Fields { csrf, typed, ..Fields::default() }
@@ -71,9 +71,15 @@ async fn with_file(request: Request, app: &Arc<App>) -> Result<Fields, Refusal> 
     Ok(fields)
 }
 
+fn too_long() -> Refusal {
+    let text =
+        "A file can have 16 MB at most. Go back, split it, and import one part after the other.";
+    Refusal::too_long_because(text)
+}
+
 fn refused(error: MultipartError) -> Refusal {
     match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Refusal::too_long(),
+        StatusCode::PAYLOAD_TOO_LARGE => too_long(),
         _ => Refusal::bad_form(),
     }
 }

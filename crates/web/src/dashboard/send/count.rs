@@ -4,7 +4,9 @@ use crate::app::App;
 use crate::body::sentence;
 use crate::dashboard::form::Form;
 use crate::dashboard::refusal::Refusal;
+use crate::dashboard::visit::Visit;
 use heliograph_domain::account::Mode;
+use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::text::foreign::{self, Stretch};
 use heliograph_domain::text::{self, Encoding, Size};
@@ -15,6 +17,7 @@ use heliograph_service::{conversations, price};
 const NAMED: usize = 6;
 const OUT: &str =
     "This person opted out (STOP): it would be refused, unless you override that below.";
+const DEAR: &str = "The balance does not cover it. Whoever operates this service adds credit.";
 
 pub(crate) struct Count {
     pub(crate) characters: usize,
@@ -56,15 +59,17 @@ pub(crate) struct Piece {
 impl Count {
     pub(crate) async fn of(
         app: &App,
-        caller: &Caller,
+        visit: &Visit,
         form: &Form,
         text: &str,
     ) -> Result<Self, Refusal> {
+        let caller = &visit.caller();
         let size = text::measure(text);
         let ucs2 = size.encoding == Encoding::Ucs2;
         let culprits = foreign::culprits(text);
         let recipient = form.text("recipient").parse::<Recipient>().ok();
-        let (price, mut wrong) = priced(app, caller, recipient, text);
+        let available = visit.visitor.signed.available;
+        let (price, mut wrong) = priced(app, (caller, available), recipient, text);
         if let Some(recipient) = recipient.filter(|_| !form.ticked("overrideOptout"))
             && conversations::opted_out(&app.context, caller, recipient).await?
         {
@@ -89,7 +94,7 @@ impl Count {
 /// What it costs, and what is against it.
 fn priced(
     app: &App,
-    caller: &Caller,
+    (caller, available): (&Caller, Amount),
     recipient: Option<Recipient>,
     text: &str,
 ) -> (String, String) {
@@ -100,7 +105,9 @@ fn priced(
     match price::quote(&app.context.settings(), caller.mode, recipient, text, None) {
         Ok(_) if caller.mode == Mode::Test => ("Free".to_owned(), String::new()),
         Ok(quote) => {
-            (format!("{} {}", quote.part_price * quote.parts, caller.currency), String::new())
+            let price = quote.part_price * quote.parts;
+            let wrong = if price > available { DEAR.to_owned() } else { String::new() };
+            (format!("{price} {}", caller.currency), wrong)
         }
         Err(error) => ("–".to_owned(), sentence(&error.to_string())),
     }
