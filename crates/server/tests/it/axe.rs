@@ -17,6 +17,8 @@ const SECURITY: &str = "/settings/security";
 const STILL: &str = "const still = new CSSStyleSheet();
     still.replaceSync('*, *::before, *::after { transition: none !important; animation: none !important }');
     document.adoptedStyleSheets = [still];";
+/// Also that fingers hit what they aim at (WCAG 2.2, 2.5.8), which axe leaves out unless it is asked.
+const ALL: &str = "rules: { 'target-size': { enabled: true } },";
 /// What depends on the colours; all else is the same in light and in dark.
 const COLOURS: &str = "runOnly: ['color-contrast', 'link-in-text-block'],";
 
@@ -136,7 +138,7 @@ fn look(chromium: &Chromium, path: &str) -> Vec<String> {
         if wide.as_u64() > Some(width.into()) {
             faults.push(format!("{path} is {wide} wide at {width}"));
         }
-        for (scheme, rules) in [("light", ""), ("dark", COLOURS)] {
+        for (scheme, rules) in [("light", ALL), ("dark", COLOURS)] {
             chromium.prefer(scheme);
             let found = chromium.run_async(&ask(rules));
             let found = found.as_array().cloned().unwrap_or_default();

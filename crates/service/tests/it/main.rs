@@ -23,6 +23,8 @@ mod listeners;
 #[cfg(feature = "test-postgres")]
 mod lost_commit;
 #[cfg(test)]
+mod mails;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod optouts;

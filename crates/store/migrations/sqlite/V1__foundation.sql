@@ -99,7 +99,7 @@ CREATE INDEX messages_recipient ON messages (recipient, account, id);
 CREATE INDEX messages_reference ON messages (account, reference, id) WHERE reference IS NOT NULL;
 CREATE INDEX messages_campaign  ON messages (account, campaign, id) WHERE campaign IS NOT NULL;
 -- FAILED, but not by its status: an update of an indexed column is never a light (HOT) one in PostgreSQL.
-CREATE INDEX messages_failed    ON messages (account, id) WHERE failure IS NOT NULL;
+CREATE INDEX messages_failed    ON messages (account, mode, id) WHERE failure IS NOT NULL;
 
 -- Only for messages of more than one part: which of them a carrier took, and which arrived.
 CREATE TABLE parts (

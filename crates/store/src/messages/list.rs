@@ -43,10 +43,10 @@ pub struct Page {
 /// clock is set back.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// What an index finds, read from the newest on, at most 10,000 of them; of these what was asked for. (No order outside:
+/// What an index finds, read from the newest on, at most `$depth` of them; of these what was asked for. (No order outside:
 /// it stays that of the rows inside, and SQLite would sort what it could hand on at once.)
 macro_rules! page {
-    ($($from:literal),+) => {
+    ($depth:literal, $($from:literal),+) => {
         concat!(
             "SELECT id, account, mode, api_key, campaign, recipient, country, originator, text, reference, encoding,
                parts, part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at, status, parts,
@@ -54,7 +54,7 @@ macro_rules! page {
                done_at, flags
              FROM (SELECT * FROM messages ",
             $($from,)+
-            " AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT 10000) AS newest
+            " AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT ", $depth, ") AS newest
              WHERE mode = $4 AND (status = $5 OR $5 IS NULL) AND (recipient = $6 OR $6 IS NULL)
                AND (reference = $7 OR $7 IS NULL) AND (campaign = $8 OR $8 IS NULL)
                AND accepted_at >= $9 AND accepted_at < $10
@@ -65,27 +65,28 @@ macro_rules! page {
 
 /// The last row that such a page reads.
 macro_rules! end {
-    ($($from:literal),+) => {
+    ($depth:literal, $($from:literal),+) => {
         concat!(
             "SELECT id FROM messages ",
             $($from,)+
-            " AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT 1 OFFSET 9999"
+            " AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT 1 OFFSET ", $depth, " - 1"
         )
     };
 }
 
-/// Both, by the rows that an index has for a condition; `$12` or `$4` follows it where it is on a value. SQLite is told
+/// Both, by the rows that an index has for a condition; `$12` or `$4` follows it where it is on a value. They lie apart,
+/// each on a page of its own, so that 2,000 of them take as long as 10,000 in a row. SQLite is told
 /// which index: it would rather read the whole table from the newest message on, where everything is at hand and in order.
 macro_rules! by {
     ($conn:expr, $index:literal, $condition:literal $(, $twelve:literal, $four:literal)?) => {
         (
             $conn.pick(
-                page!("INDEXED BY ", $index, " WHERE account = $1 AND ", $condition $(, $twelve)?),
-                page!("WHERE account = $1 AND ", $condition $(, $twelve)?),
+                page!(2000, "INDEXED BY ", $index, " WHERE account = $1 AND ", $condition $(, $twelve)?),
+                page!(2000, "WHERE account = $1 AND ", $condition $(, $twelve)?),
             ),
             $conn.pick(
-                end!("INDEXED BY ", $index, " WHERE account = $1 AND ", $condition $(, $four)?),
-                end!("WHERE account = $1 AND ", $condition $(, $four)?),
+                end!(2000, "INDEXED BY ", $index, " WHERE account = $1 AND ", $condition $(, $four)?),
+                end!(2000, "WHERE account = $1 AND ", $condition $(, $four)?),
             ),
         )
     };
@@ -110,11 +111,14 @@ fn way<'a>(conn: &Conn, mode: Mode, filter: &'a Filter) -> Way<'a> {
     } else if let Some(campaign) = filter.campaign {
         (by!(conn, "messages_campaign", "campaign = ", "$12", "$4"), Some(campaign.into()))
     } else if filter.status == Some(Status::Failed) {
-        (by!(conn, "messages_failed", "failure IS NOT NULL"), None)
+        (
+            by!(conn, "messages_failed", "failure IS NOT NULL AND mode = ", "$12", "$4"),
+            Some(mode.code().into()),
+        )
     } else if mode == Mode::Test {
         (by!(conn, "messages_test", "mode = 1"), None)
     } else {
-        ((page!("WHERE account = $1"), end!("WHERE account = $1")), None)
+        ((page!(10000, "WHERE account = $1"), end!(10000, "WHERE account = $1")), None)
     };
     Way { page, end, value }
 }
