@@ -111,7 +111,8 @@ def postgres(r, stored, money):
         FROM accounts a, generate_series(0::bigint, {stored.count - 1}) AS n WHERE a.name = '{rig.EMAIL}';
         {money};
         COMMIT;
-        ANALYZE messages;
+        VACUUM ANALYZE messages;
+        CHECKPOINT;
     """
     bindir = r.postgres_script("bindir")
     command = [f"{bindir}/psql", "-qX", "-v", "ON_ERROR_STOP=1", r.database_url]
