@@ -7,7 +7,7 @@ use crate::sessions::{self, Origin};
 use heliograph_domain::id::UserId;
 use heliograph_domain::secret::Token;
 pub use heliograph_store::one_time_links::{Kind, OneTimeLink};
-use heliograph_store::{Conn, accounts, one_time_links};
+use heliograph_store::{Conn, accounts, one_time_links, users};
 use std::time::Duration;
 
 /// How long a link works that the command line hands out: a day.
@@ -78,10 +78,21 @@ pub async fn look(cx: &Context, conn: &mut Conn, token: &Token, kind: Kind) -> R
     found.filter(|l| l.kind == kind && l.expires_at > cx.db.now()).ok_or(Error::NotFound)
 }
 
+/// Whose link this is.
+///
+/// # Errors
+/// As [`look`].
+pub async fn whose(cx: &Context, token: &Token, kind: Kind) -> Result<String> {
+    let mut conn = cx.db.read().await?;
+    let link = look(cx, &mut conn, token, kind).await?;
+    Ok(users::by_id(&mut conn, link.user).await?.ok_or(Error::NotFound)?.email)
+}
+
 /// Uses a link up and begins a session; gives its secret.
 ///
 /// # Errors
-/// [`Error::NotFound`] when it was used before, or its time is over.
+/// [`Error::NotFound`] when it was used before, or its time is over; [`Error::Unauthenticated`] for who belongs to no
+/// account any more: it is not used up then.
 pub async fn sign_in(cx: &Context, link: &Token, origin: &Origin) -> Result<Token> {
     let mut tx = cx.db.write().await?;
     let taken = one_time_links::take(&mut tx, &link.hash()).await?;

@@ -18,12 +18,12 @@ use heliograph_store::{Conn, accounts, one_time_links as links, users};
 pub struct Entered {
     /// The secret of the session.
     pub session: Token,
-    /// By signing in they joined the account to which they were invited.
+    /// By signing in they joined the account to which they were invited: they had none any more.
     pub joined: bool,
 }
 
-/// Whence somebody comes: from where, and by the link of which invitation, if any. Who signs in to join has joined then;
-/// somebody who was taken out of their last account has no other way back in.
+/// Whence somebody comes: from where, and by the link of which invitation, if any. It takes in who was taken out of their
+/// last account and has no other way back; all others are asked once they are in.
 pub type Comes<'a> = (&'a Origin, Option<&'a Token>);
 
 /// Where a right password leads.
@@ -96,23 +96,13 @@ async fn enter(
     how: &str,
 ) -> Result<Entered> {
     let account = match invitation {
-        Some(token) => {
+        Some(token) if accounts::of_user(tx, user.id).await?.is_empty() => {
             people::join_as(cx, tx, (user.id, &user.email), &origin.address, token).await?
         }
-        None => None,
+        _ => None,
     };
     let session = sessions::begin(cx, tx, (user.id, account), origin, how).await?;
     Ok(Entered { session, joined: account.is_some() })
-}
-
-/// Whose code is asked for.
-///
-/// # Errors
-/// As [`by_code`].
-pub async fn whose(cx: &Context, way: &Token) -> Result<String> {
-    let mut conn = cx.db.read().await?;
-    let link = one_time_links::look(cx, &mut conn, way, Kind::SecondFactor).await?;
-    Ok(users::by_id(&mut conn, link.user).await?.ok_or(Error::NotFound)?.email)
 }
 
 /// Writes down that somebody tried to be this person.

@@ -46,6 +46,7 @@ fn every_page_is_for_everybody() {
         if greeted {
             person = Browser::of(server, DEMO);
             chromium.open(&path_of(&server.told(&["account", "link", "--email", DEMO])));
+            chromium.arrives("/phone");
         }
         let mut pages: Vec<_> = Site::here(&person, &routes).pages.into_values().collect();
         pages.retain(|page| page.is_html());
@@ -100,7 +101,12 @@ fn pages_behind_a_secret_are_for_everybody() {
     for path in [&new, &known, &reset, &code] {
         faults.extend(look(&chromium, path));
     }
-    chromium.open(&path_of(&server.told(&["account", "link", "--email", "bob@example.com"])));
+    let link = path_of(&server.told(&["account", "link", "--email", "bob@example.com"]));
+    chromium.open(&link);
+    chromium.arrives("/phone");
+    // Who is signed in is asked before they become somebody else.
+    let other = path_of(&server.told(&["account", "link", "--email", "ann@example.com"]));
+    faults.extend(look(&chromium, &other));
     for path in [&new, &known, SECURITY] {
         faults.extend(look(&chromium, path));
     }

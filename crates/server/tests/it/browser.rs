@@ -43,8 +43,10 @@ impl<'a> Browser<'a> {
 
     fn by_link(server: &'a Server, link: &str) -> Self {
         let browser = Self::new(server);
-        let answer = browser.get(&path_of(link));
-        assert_eq!(answer.status, 303, "{link}: {}", answer.text());
+        let path = path_of(link);
+        let page = browser.open(&path);
+        let page = browser.send(&page, &path, &[]);
+        assert_eq!(page.path, "/phone", "{link}: {}", page.text());
         browser
     }
 

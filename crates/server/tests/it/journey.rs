@@ -1,9 +1,11 @@
 //! A newcomer's way through the dashboard in a real browser, with scripts and without.
 
+use crate::browser::path_of;
 use crate::chromium::Chromium;
 use crate::database::Engine;
 use crate::server::Server;
 use crate::sink::Sink;
+use serde_json::json;
 use std::process::Command;
 
 const CONFIG: &str = "[webhooks]\nallow_private = ['127.0.0.1/32']\n";
@@ -58,6 +60,7 @@ fn the_same_without_scripts() {
     let (server, chromium) = newcomer();
     chromium.without_scripts();
     chromium.open(&link(&server));
+    chromium.press("Sign in");
     chromium.arrives("/phone");
     chromium.press("Send test message");
     chromium.arrives("/phone/447700900123");
@@ -71,6 +74,40 @@ fn the_same_without_scripts() {
     second_account(&chromium);
     all_well(&chromium);
     server.check();
+}
+
+/// Where a session ends while a form is filled in, what was typed is there when its owner is back.
+#[test]
+fn what_was_typed_outlives_a_session() {
+    let (server, chromium) = newcomer();
+    chromium.open(&link(&server));
+    chromium.arrives("/phone");
+    let type_signed_out = || {
+        chromium.open("/send");
+        chromium.fill("recipient", "+447700900123");
+        chromium.fill("originator", "Shop");
+        chromium.fill("text", "A long “text”");
+        chromium.devtools("Network.clearBrowserCookies", &json!({}));
+        chromium.press("Send test");
+        chromium.arrives("/sign-in?next=%2Fsend");
+    };
+    let text = "return document.getElementById('text').value";
+    type_signed_out();
+    chromium.open(&path_of(&server.told(&["account", "link", "--email", "demo@localhost"])));
+    chromium.arrives("/phone");
+    chromium.open("/send");
+    assert_eq!(chromium.run(text), "", "they went elsewhere, and it is forgotten");
+    second_account(&chromium);
+    type_signed_out();
+    chromium.fill("email", "owner@example.com");
+    chromium.fill("password", "four quite ordinary words");
+    chromium.press("Sign in");
+    chromium.arrives("/send");
+    assert_eq!(chromium.run(text), "A long “text”");
+    let number = "return document.getElementById('recipient').value";
+    assert_eq!(chromium.run(number), "+447700900123");
+    chromium.open("/send");
+    assert_eq!(chromium.run(text), "", "it is there once");
 }
 
 fn first_message(chromium: &Chromium) {

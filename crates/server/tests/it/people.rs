@@ -81,6 +81,12 @@ fn somebody_known_joins_by_mail(engine: Engine) {
     // Others get nowhere with it.
     assert!(ann.open(&path).says("signed in with another address"));
     assert!(Browser::new(&server).open(&path).says("Sign in to join"));
+    // Signing in does not join by itself who has an account.
+    let elsewhere = Browser::new(&server);
+    let page = elsewhere.open(&format!("/sign-in?next={path}"));
+    let fields = [("email", "bob@example.com"), ("password", PASSWORD)];
+    let page = elsewhere.send(&page, "/sign-in", &fields);
+    assert!(page.path == path && page.says("You are invited as admin"), "{}", page.text());
     let page = bob.open(&path);
     bob.send(&page, &path, &[]);
     let page = bob.open(HERE);

@@ -43,6 +43,7 @@ fn pictures() {
     chromium.prefer("light");
     chromium.open(&path_of(&server.told(&["account", "link", "--email", DEMO])));
     chromium.arrives("/phone");
+    chromium.arrives("/phone");
     let thrown_away = tempfile::tempdir().unwrap();
     let folder = std::env::var_os("HELIOGRAPH_SCREENSHOTS").map(PathBuf::from);
     let folder = folder.unwrap_or_else(|| thrown_away.path().to_owned());

@@ -11,14 +11,14 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::{StreamExt, stream};
+use heliograph_service::sessions;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// How long one stream lasts; then the browser asks again, and its session is looked at again. It is shorter than a
-/// connection may be silent.
+/// How long one stream lasts; then the browser asks again. It is shorter than a connection may be silent.
 const LIFE: Duration = Duration::from_secs(45);
 /// A busy account changes all the time: nobody reads faster than this.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -36,8 +36,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
 async fn live(State(app): State<Arc<App>>, visit: Visit) -> Result<Response, Refusal> {
     let bell = app.context.bells.listen(visit.visitor.signed.session.account);
     let shared = app.context.db.is_shared();
-    let stream =
-        Stream { bell, gate: app.gate.clone(), shared, end: Instant::now() + LIFE, begun: false };
+    let (gate, end) = (app.gate.clone(), Instant::now() + LIFE);
+    let stream = Stream { app, visit, bell, gate, shared, end, begun: false };
     let events = stream::unfold(stream, async |mut stream| {
         let event = stream.next().await?;
         Some((Ok::<_, Infallible>(event), stream))
@@ -49,6 +49,8 @@ async fn live(State(app): State<Arc<App>>, visit: Visit) -> Result<Response, Ref
 
 /// One page that listens.
 struct Stream {
+    app: Arc<App>,
+    visit: Visit,
     bell: watch::Receiver<()>,
     gate: Gate,
     shared: bool,
@@ -69,10 +71,17 @@ impl Stream {
             }
         };
         tokio::select! {
-            rung = self.bell.changed() => rung.ok().map(|()| CHANGED),
-            () = others => Some(CHANGED),
-            () = sleep_until(self.end) => None,
-            () = self.gate.draining() => None,
+            rung = self.bell.changed() => rung.ok()?,
+            () = others => {}
+            () = sleep_until(self.end) => return None,
+            () = self.gate.draining() => return None,
         }
+        self.is_here().await.then_some(CHANGED)
+    }
+
+    /// Whether the visitor is still signed in, and looks at the same account: nobody else hears when something happens.
+    async fn is_here(&self) -> bool {
+        let now = sessions::recognise(&self.app.context, self.visit.token()).await;
+        now.is_ok_and(|now| now.signed.session.account == self.visit.visitor.signed.session.account)
     }
 }

@@ -16,6 +16,7 @@ use axum::routing::{get, post};
 use heliograph_domain::email;
 use heliograph_domain::secret::Token;
 use heliograph_service::error::Error;
+use heliograph_service::one_time_links::Kind;
 use heliograph_service::sign_in::{self, Door, Entered};
 use heliograph_service::{one_time_links, sessions};
 use std::sync::Arc;
@@ -45,10 +46,22 @@ struct Code {
     code_error: String,
 }
 
+/// A link that signs in.
+#[derive(Template)]
+#[template(path = "dashboard/link.html")]
+struct Link {
+    shell: Plain,
+    action: String,
+    /// Who comes in by it.
+    email: String,
+    /// Who is signed in here now; empty when nobody is.
+    here: String,
+}
+
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/sign-in", get(form).post(by_password))
-        .route("/sign-in/{link}", get(by_link).head(StatusCode::NO_CONTENT))
+        .route("/sign-in/{link}", get(link).post(by_link))
         .route("/sign-in/code/{way}", get(code).post(by_code))
         .route("/sign-out", post(sign_out))
 }
@@ -119,10 +132,7 @@ async fn by_password(
                 faults.add("password", "This address and this password do not belong together.")
             }
             Err(Error::Unauthenticated) => {
-                faults.add(
-                    "email",
-                    "You do not belong to an account any more. Ask for an invitation.",
-                );
+                faults.add("email", NO_ACCOUNT);
             }
             Err(other) => return Err(other.into()),
         }
@@ -143,7 +153,7 @@ fn or_home(next: &str) -> &str {
 fn to_code(way: &Token, next: &str) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("next", next);
-    let path = one_time_links::path(one_time_links::Kind::SecondFactor, way);
+    let path = one_time_links::path(Kind::SecondFactor, way);
     format!("{path}?{}", query.finish())
 }
 
@@ -164,7 +174,7 @@ async fn show_code(
 ) -> Result<Response, Refusal> {
     let found = async {
         let way = Token::parse(way).ok_or(Error::NotFound)?;
-        sign_in::whose(&app.context, &way).await
+        one_time_links::whose(&app.context, &way, Kind::SecondFactor).await
     };
     let email = match found.await {
         Ok(email) => email,
@@ -192,7 +202,7 @@ async fn by_code(
     let next = outside::own(form.text("next"));
     let Some(token) = Token::parse(&way) else { return too_late(&app, &outside, next) };
     // As many tries as for passwords, whoever's code it is.
-    let email = match sign_in::whose(&app.context, &token).await {
+    let email = match one_time_links::whose(&app.context, &token, Kind::SecondFactor).await {
         Ok(email) => email,
         Err(Error::NotFound) => return too_late(&app, &outside, next),
         Err(other) => return Err(other.into()),
@@ -211,11 +221,36 @@ async fn by_code(
     }
 }
 
-/// Uses up a link from the command line. (A HEAD, by which some programs look at a link first, does not.)
-async fn by_link(
+/// Says whose link this is, and uses nothing up: whatever looks at links before people do, such as the preview of a
+/// chat, does not come in by it. Where nobody is signed in the page goes on by itself.
+async fn link(
     State(app): State<Arc<App>>,
     outside: Outside,
     Path(link): Path<String>,
+) -> Result<Response, Refusal> {
+    let found = async {
+        let token = Token::parse(&link).ok_or(Error::NotFound)?;
+        one_time_links::whose(&app.context, &token, Kind::SignIn).await
+    };
+    let found = found.await;
+    let visitor = outside.visitor(&app).await?;
+    let email = match (found, &visitor) {
+        (Ok(email), _) => email,
+        (Err(Error::NotFound), Some(_)) => return Ok(page::go("/")),
+        (Err(Error::NotFound), None) => return no_link(&app, &outside, USED),
+        (Err(other), _) => return Err(other.into()),
+    };
+    let shell = outside.shell(&app, "Sign in", None)?;
+    let (nonce, action) = (shell.nonce.clone(), format!("/sign-in/{link}"));
+    let here = visitor.map(|visitor| visitor.signed.email).unwrap_or_default();
+    Ok(outside.page(StatusCode::OK, &nonce, &Link { shell, action, email, here }))
+}
+
+/// Uses up a link from the command line or the operator.
+async fn by_link(
+    State(app): State<Arc<App>>,
+    Path(link): Path<String>,
+    Stranger { outside, .. }: Stranger,
 ) -> Result<Response, Refusal> {
     let used = async {
         let link = Token::parse(&link).ok_or(Error::NotFound)?;
@@ -223,13 +258,18 @@ async fn by_link(
     };
     match used.await {
         Ok(token) => Ok(outside.enter(FIRST, &token)),
-        Err(Error::NotFound) => {
-            let words = "That link was used before, or its time is over. 'heliograph account link --email …' makes another.";
-            let told = (StatusCode::NOT_FOUND, Some(Notice::bad(words)));
-            show(&app, &outside, told, Default::default(), &Faults::default())
-        }
+        Err(Error::NotFound) => no_link(&app, &outside, USED),
+        Err(Error::Unauthenticated) => no_link(&app, &outside, NO_ACCOUNT),
         Err(other) => Err(other.into()),
     }
+}
+
+const USED: &str = "That link was used before, or its time is over. 'heliograph account link --email …' makes another.";
+const NO_ACCOUNT: &str = "You do not belong to an account any more. Ask for an invitation.";
+
+fn no_link(app: &App, outside: &Outside, words: &str) -> Result<Response, Refusal> {
+    let told = (StatusCode::NOT_FOUND, Some(Notice::bad(words)));
+    show(app, outside, told, Default::default(), &Faults::default())
 }
 
 async fn sign_out(State(app): State<Arc<App>>, posted: Posted) -> Result<Response, Refusal> {

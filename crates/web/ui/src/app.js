@@ -5,6 +5,7 @@ import "htmx-ext-sse/dist/sse.esm.js";
 import "./morph.js";
 import "./copy.js";
 import "./forms.js";
+import "./kept.js";
 import "./keys.js";
 import "./menus.js";
 import "./themes.js";
