@@ -156,6 +156,7 @@ pub(crate) async fn settings(
             open: config.accounts.sign_up == SignUp::Open,
             currency: config.accounts.currency.clone(),
             base_url: config.base_url()?,
+            named: config.server.public_url.is_some(),
             mail: config.mail.smtp_url.is_some(),
         },
         reach: Reach::with(config.webhooks.allow_private.clone()),

@@ -65,6 +65,8 @@ pub struct Entrance {
     pub currency: String,
     /// The address of the dashboard, without a slash at its end: what links in mails begin with.
     pub base_url: String,
+    /// The operator named that address; otherwise it is a guess, and a page's own address is better.
+    pub named: bool,
     /// Whether mail can be sent.
     pub mail: bool,
 }

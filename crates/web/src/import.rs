@@ -64,50 +64,78 @@ pub(crate) fn numbers(bytes: &[u8]) -> Result<Numbers, Problem> {
             return Err(Problem::invalid(what, Vec::new()));
         }
     }
-    let Some(number) = column(head, &["number"]) else {
+    let number = columns(head, &["number"]);
+    if number.is_empty() {
         let what = "The first line must name the columns: 'number', and 'note' if there is one.";
         return Err(Problem::invalid(what, Vec::new()));
-    };
-    let note = column(head, &["note"]);
-    Layout { delimiter: b',', head: true, number, note }.read(bytes)
+    }
+    let note = columns(head, &["note"]).first().copied();
+    Layout { delimiter: b',', head: true, number, note, clean: str::to_owned }.read(bytes)
 }
 
-/// The same for what a person pastes or picks, as spreadsheets save it: in UTF-8 or UTF-16; parted by commas, semicolons
-/// or tabs; the column of numbers under one of its usual names. Without a head line the first column is the number and
-/// the second a note, unless all that stands in a line are numbers.
+/// The same for what a person pastes or picks, as spreadsheets save it: in UTF-8, UTF-16 or Latin-1; parted by commas,
+/// semicolons or tabs; numbers in each column with one of their usual names. Without a head line the first column is the
+/// number and the second a note, unless all that stands in a line are numbers.
 pub(crate) fn loose(bytes: &[u8]) -> Result<Numbers, Problem> {
+    if bytes.starts_with(b"PK\x03\x04") {
+        let what = "This is a spreadsheet, not a text: save it as CSV, and import that.";
+        return Err(Problem::invalid(what, Vec::new()));
+    }
     let text = utf8(bytes);
     let first = text.split(|b| b"\r\n".contains(b)).next().unwrap_or_default();
     let delimiter = first.iter().find(|b| b",;\t".contains(b)).copied().unwrap_or(b',');
-    let mut names = csv::ReaderBuilder::new();
-    let mut names = names.trim(csv::Trim::All).delimiter(delimiter).from_reader(first);
-    let layout =
-        match names.headers().ok().map(|head| (column(head, &NAMES), column(head, &["note"]))) {
-            Some((Some(number), note)) => Layout { delimiter, head: true, number, note },
-            _ => Layout { delimiter, head: false, number: 0, note: Some(1) },
-        };
+    let mut head = csv::ReaderBuilder::new();
+    let mut head = head.trim(csv::Trim::All).delimiter(delimiter).from_reader(first);
+    let head = head.headers().cloned().unwrap_or_default();
+    let number = columns(&head, &NAMES);
+    let layout = if number.is_empty() {
+        Layout { delimiter, head: false, number: vec![0], note: Some(1), clean }
+    } else {
+        let note = columns(&head, &["note"]).first().copied();
+        Layout { delimiter, head: true, number, note, clean }
+    };
     layout.read(&text)
 }
 
+/// A number without what spreadsheets and pages put around it.
+fn clean(number: &str) -> String {
+    let unseen =
+        |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{feff}');
+    let number: String = number.chars().filter(unseen).collect();
+    let number = number.trim_matches(['=', '"', '\'', ' ', '\u{a0}']);
+    let number = number.strip_prefix("tel:").unwrap_or(number);
+    number.strip_prefix("00").map_or_else(|| number.to_owned(), |rest| format!("+{rest}"))
+}
+
 /// What the column of numbers is called.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 18] = [
     "number",
+    "numbers",
     "phone",
     "phone number",
     "phone_number",
     "phonenumber",
     "mobile",
     "mobile number",
+    "cell",
+    "tel",
     "telephone",
+    "telefon",
+    "telefonnummer",
+    "rufnummer",
+    "handy",
     "msisdn",
     "recipient",
+    "to",
 ];
 
-fn column(head: &csv::StringRecord, names: &[&str]) -> Option<usize> {
-    head.iter().position(|h| names.iter().any(|name| h.eq_ignore_ascii_case(name)))
+fn columns(head: &csv::StringRecord, names: &[&str]) -> Vec<usize> {
+    let named = |(_, h): &(usize, &str)| names.iter().any(|name| h.eq_ignore_ascii_case(name));
+    head.iter().enumerate().filter(named).map(|(at, _)| at).collect()
 }
 
-/// A file without its byte order mark, in UTF-8. What is not text is found where it stands.
+/// A file without its byte order mark, in UTF-8. What is no Unicode is taken for Latin-1: numbers read alike in all of
+/// those.
 fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     let utf16 = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = rest.chunks_exact(2).filter_map(|pair| Some(unit(pair.try_into().ok()?)));
@@ -118,7 +146,8 @@ fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
         [0xef, 0xbb, 0xbf, rest @ ..] => Cow::Borrowed(rest),
         [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
-        _ => Cow::Borrowed(bytes),
+        _ if std::str::from_utf8(bytes).is_ok() => Cow::Borrowed(bytes),
+        _ => Cow::Owned(bytes.iter().map(|b| char::from(*b)).collect::<String>().into_bytes()),
     }
 }
 
@@ -127,8 +156,11 @@ struct Layout {
     delimiter: u8,
     /// The first line names the columns.
     head: bool,
-    number: usize,
+    /// Where numbers are.
+    number: Vec<usize>,
     note: Option<usize>,
+    /// What is done to a number before it is read.
+    clean: fn(&str) -> String,
 }
 
 impl Layout {
@@ -145,7 +177,8 @@ impl Layout {
                     return Err(open_quote(line));
                 }
                 Ok(row) => {
-                    let written = row.get(self.number).unwrap_or_default();
+                    let written = self.number.first().and_then(|at| row.get(*at));
+                    let written = written.unwrap_or_default();
                     let line = row.position().map_or(0, |p| lines.of(p));
                     (line, written, self.row(row, written))
                 }
@@ -169,16 +202,21 @@ impl Layout {
     }
 
     fn row(&self, row: &csv::StringRecord, written: &str) -> Result<Vec<Entry>, String> {
-        if !self.head && row.len() > 1 {
-            let all = row.iter().filter(|field| !field.is_empty()).map(|field| read(field, None));
+        let read = |number: &str, note| read(&(self.clean)(number), note);
+        if !self.head {
+            // However they are parted: a number in a note would be lost.
+            let all = row.iter().flat_map(|field| field.split([',', ';', '\t']));
+            let all = all.filter(|part| !part.trim().is_empty()).map(|part| read(part, None));
             if let Ok(all) = all.collect::<Result<Vec<_>, _>>()
-                && !all.is_empty()
+                && all.len() > 1
             {
                 return Ok(all);
             }
         }
         let note = self.note.and_then(|at| row.get(at)).filter(|n| !n.is_empty());
-        Ok(vec![read(written, note)?])
+        let fields = self.number.iter().filter_map(|at| row.get(*at)).filter(|n| !n.is_empty());
+        let all: Vec<_> = fields.map(|number| read(number, note)).collect::<Result<_, _>>()?;
+        if all.is_empty() { Ok(vec![read(written, note)?]) } else { Ok(all) }
     }
 }
 
@@ -293,6 +331,11 @@ mod tests {
         for file in [
             b"Name;Mobile number;Town\nAnn;+44 7700 900123;Ely\nBob;447700900124;\n".to_vec(),
             b"+447700900123;+447700900124".to_vec(),
+            b"+447700900123, ; 447700900124".to_vec(),
+            b"phone;Telefon\r\n+447700900123;\r\n;00447700900124\r\n".to_vec(),
+            b"mobile,phone\n=\"+447700900123\",'+447700900124\n".to_vec(),
+            "tel:+447700900123\n\u{202a}+447700900124\u{202c}\n".as_bytes().to_vec(),
+            b"Name;Handy\nM\xfcller;+447700900123\nJos\xe9;+447700900124\n".to_vec(),
             b"+447700900123, 447700900124\n".to_vec(),
             tabs.as_bytes().to_vec(),
             wide(u16::to_le_bytes),
@@ -304,6 +347,8 @@ mod tests {
         let read = loose(b"+447700900123,order 7\n+447700900124,+44770\n").unwrap();
         let notes: Vec<_> = read.numbers.iter().map(|(_, note)| note.as_deref()).collect();
         assert_eq!(notes, [Some("order 7"), Some("+44770")]);
+        let spreadsheet = format!("{:?}", loose(b"PK\x03\x04...").unwrap_err());
+        assert!(spreadsheet.contains("save it as CSV"), "{spreadsheet}");
     }
 
     #[test]

@@ -167,6 +167,9 @@ fn a_live_message_is_sent_at_a_price_that_was_seen(engine: Engine) {
         "{}",
         asked.text()
     );
+    // Another price than the one that was seen is asked about again.
+    let forged = browser.send(&asked, "/send", &[("agreed", "0.0100 EUR")]);
+    assert!(forged.says("Send it for 0.0500 EUR"), "{}", forged.text());
     assert_eq!(server.stored(), 0);
     for _ in 0..2 {
         let sent = browser.send(&asked, "/send", &[]);
@@ -178,11 +181,8 @@ fn a_live_message_is_sent_at_a_price_that_was_seen(engine: Engine) {
     }
     let all = server.ask(&Request::get("/v1/messages").key(&key)).json();
     assert_eq!(all["data"].as_array().unwrap().len(), 1);
-    // Another price than the one that was seen is asked about again.
-    let forged = browser.send(&asked, "/send", &[("agreed", "0.0100 EUR")]);
-    assert!(forged.says("Send it for 0.0500 EUR"), "{}", forged.text());
-    let asked = browser.send(&browser.open("/send"), "/send", &fields);
-    let broke = browser.send(&asked, "/send", &[]);
+    // What can't be paid is refused before anybody is asked.
+    let broke = browser.send(&browser.open("/send"), "/send", &fields);
     assert!(
         broke.answer.status == 422 && broke.says("The balance does not cover this message"),
         "{}",

@@ -92,6 +92,7 @@ impl Node {
                 open: true,
                 currency: "EUR".to_owned(),
                 base_url: "http://localhost".to_owned(),
+                named: false,
                 mail: true,
             },
             reach: Reach::default(),

@@ -17,6 +17,11 @@ impl Form {
     pub(crate) fn read(body: &[u8]) -> Result<Self, Refusal> {
         let fields: Vec<_> = url::form_urlencoded::parse(body).take(MOST + 1).collect();
         let clean = |text: &str| !text.contains('\0');
+        // What is not UTF-8 was replaced: nobody typed it.
+        let replaced: usize = fields.iter().map(|(n, v)| strange(n) + strange(v)).sum();
+        if replaced > strange(&String::from_utf8_lossy(body)) + spelled(body) {
+            return Err(Refusal::bad_form());
+        }
         if fields.len() > MOST || !fields.iter().all(|(n, v)| clean(n) && clean(v)) {
             return Err(Refusal::bad_form());
         }
@@ -42,6 +47,16 @@ impl Form {
     pub(crate) fn ticked(&self, name: &str) -> bool {
         !self.raw(name).is_empty()
     }
+}
+
+/// How often the character stands there that is put in the place of what is no text.
+fn strange(text: &str) -> usize {
+    text.matches('\u{fffd}').count()
+}
+
+/// How often somebody did type it: as browsers send it.
+fn spelled(body: &[u8]) -> usize {
+    body.windows(9).filter(|some| some.eq_ignore_ascii_case(b"%ef%bf%bd")).count()
 }
 
 /// What is wrong, by field: said beside it.

@@ -78,6 +78,7 @@ struct Filled {
     read: bool,
     manage: bool,
     scopes_error: String,
+    mode_error: String,
 }
 
 impl Key {
@@ -107,6 +108,7 @@ impl Filled {
             read: scope("read"),
             manage: scope("manage"),
             scopes_error: faults.of("scopes").to_owned(),
+            mode_error: faults.of("mode").to_owned(),
         }
     }
 }
@@ -171,7 +173,14 @@ fn read(form: &Form, faults: &mut Faults) -> Option<((Mode, Scopes), String)> {
     } else if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
         faults.add("name", format!("at most {LONGEST_NAME} printable characters"));
     }
-    let mode = if form.text("mode") == "live" { Mode::Live } else { Mode::Test };
+    let mode = match form.text("mode") {
+        "live" => Mode::Live,
+        "test" => Mode::Test,
+        _ => {
+            faults.add("mode", "choose test or live");
+            Mode::Test
+        }
+    };
     let wanted = |scope: &Scope| form.all("scope").any(|name| name == scope.name());
     let scopes: Scopes = Scope::ALL.into_iter().filter(wanted).collect();
     if scopes.names().is_empty() {

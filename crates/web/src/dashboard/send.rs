@@ -176,6 +176,12 @@ async fn send(State(app): State<Arc<App>>, posted: Posted) -> Result<Response, R
     let once = draft::once(&form)?;
     match submit(&app, &caller, form.text("agreed"), (send, once)).await {
         Ok(Outcome::Sent(place)) => Ok(page::go(&place)),
+        Ok(Outcome::Unsure(quote))
+            if quote.part_price * quote.parts > visit.visitor.signed.available =>
+        {
+            draft::explain(Error::InsufficientBalance, &mut faults)?;
+            show(&app, &visit, &form, Draft::new(&form, faults)).await
+        }
         Ok(Outcome::Unsure(quote)) => ask(&app, &visit, &form, quote).await,
         Err(error) => {
             draft::explain(error, &mut faults)?;

@@ -127,7 +127,11 @@ impl FromRequestParts<Arc<App>> for Visit {
             Err(Error::Unauthenticated) => return Err(back()),
             Err(other) => return Err(other.into()),
         };
-        let base = peer.base(&parts.headers);
+        let entrance = &app.context.settings().entrance;
+        let base = match entrance.named {
+            true => entrance.base_url.clone(),
+            false => peer.base(&parts.headers),
+        };
         let piece = parts.headers.contains_key(HX_REQUEST);
         Ok(Self { visitor, peer, base, piece, token })
     }

@@ -78,9 +78,15 @@ impl Reader {
 fn record(optout: &Optout) -> [String; 5] {
     [
         format!("+{}", optout.number),
-        optout.note.clone().unwrap_or_default(),
+        plain(optout.note.as_deref().unwrap_or_default()),
         optout.source.name().to_owned(),
         optout.at.to_string(),
-        optout.originator.clone().unwrap_or_default(),
+        plain(optout.originator.as_deref().unwrap_or_default()),
     ]
+}
+
+/// A text that no spreadsheet takes for a formula.
+fn plain(text: &str) -> String {
+    let mark = if text.starts_with(['=', '+', '-', '@', '\t']) { "'" } else { "" };
+    format!("{mark}{text}")
 }
