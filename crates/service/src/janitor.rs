@@ -63,7 +63,7 @@ pub async fn sweep(cx: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Drops what was told and counted long ago, account by account.
+/// Drops what was told and counted long ago, and adds up the days gone by, account by account.
 async fn forget(cx: &Context, now: Timestamp) -> Result<()> {
     let all = accounts::all(&mut cx.db.read().await?).await?;
     let oldest = EventId::first_at(now.before(cx.settings().webhook_retention));
@@ -73,14 +73,12 @@ async fn forget(cx: &Context, now: Timestamp) -> Result<()> {
             let mut tx = cx.db.write().await?;
             let attempts = attempts::drop_old(&mut tx, account.id, oldest, FORGET).await?;
             let events = events::drop_old(&mut tx, account.id, oldest, FORGET).await?;
+            stats::tidy(&mut tx, account.id, now).await?;
             tx.commit().await?;
             if attempts + events == 0 {
                 break;
             }
         }
-        let mut tx = cx.db.write().await?;
-        stats::tidy(&mut tx, account.id, now).await?;
-        tx.commit().await?;
     }
     let mut tx = cx.db.write().await?;
     deliveries::drop_orphans(&mut tx, oldest).await?;

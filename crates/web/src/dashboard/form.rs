@@ -19,7 +19,7 @@ impl Form {
         let clean = |text: &str| !text.contains('\0');
         // What is not UTF-8 was replaced: nobody typed it.
         let replaced: usize = fields.iter().map(|(n, v)| strange(n) + strange(v)).sum();
-        if replaced > strange(&String::from_utf8_lossy(body)) + spelled(body) {
+        if replaced > spelled(body) {
             return Err(Refusal::bad_form());
         }
         if fields.len() > MOST || !fields.iter().all(|(n, v)| clean(n) && clean(v)) {
@@ -54,9 +54,11 @@ fn strange(text: &str) -> usize {
     text.matches('\u{fffd}').count()
 }
 
-/// How often somebody did type it: as browsers send it.
+/// How often somebody did type it: as browsers send it, and as programs may.
 fn spelled(body: &[u8]) -> usize {
-    body.windows(9).filter(|some| some.eq_ignore_ascii_case(b"%ef%bf%bd")).count()
+    let escaped = body.windows(9).filter(|some| some.eq_ignore_ascii_case(b"%ef%bf%bd"));
+    let plain = body.windows(3).filter(|some| *some == "\u{fffd}".as_bytes());
+    escaped.count() + plain.count()
 }
 
 /// What is wrong, by field: said beside it.
@@ -91,6 +93,12 @@ mod tests {
         assert_eq!(form.all("kind").collect::<Vec<_>>(), ["a", "b"]);
         assert!(form.ticked("on") && !form.ticked("off") && form.raw("none").is_empty());
         assert!(Form::read(b"a=%00").is_err());
+        for no_text in [&b"a=%ff%fe"[..], b"a=\xff", b"a=%EF%BF%BD%ff"] {
+            assert!(Form::read(no_text).is_err(), "{no_text:?}");
+        }
+        for typed in ["a=%EF%BF%BD", "a=%ef%bf%bd", "a=\u{fffd}"] {
+            assert_eq!(Form::read(typed.as_bytes()).unwrap().raw("a"), "\u{fffd}");
+        }
         assert!(Form::read("a=&".repeat(201).as_bytes()).is_err());
     }
 }

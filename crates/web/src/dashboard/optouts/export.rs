@@ -90,3 +90,21 @@ fn plain(text: &str) -> String {
     let mark = if text.starts_with(['=', '+', '-', '@', '\t']) { "'" } else { "" };
     format!("{mark}{text}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_note_is_a_formula() {
+        for (note, written) in [
+            ("=cmd|calc", "'=cmd|calc"),
+            ("+1", "'+1"),
+            ("@x", "'@x"),
+            ("a = b", "a = b"),
+            ("", ""),
+        ] {
+            assert_eq!(plain(note), written);
+        }
+    }
+}
