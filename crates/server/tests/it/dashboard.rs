@@ -4,10 +4,37 @@ use crate::browser::{Browser, form};
 use crate::database::{Engine, each_engine};
 use crate::http::Request;
 use crate::patience::eventually;
+use crate::send_sms::hello;
 use crate::server::Server;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 
 each_engine!(dashboard: a_person_comes_in_texts_a_phone_and_leaves a_form_of_another_mode_does_nothing
     an_export_survives_compression);
+
+/// On PostgreSQL a stream also speaks by itself, for what other nodes do.
+#[test]
+fn who_has_signed_out_hears_nothing_more() {
+    let server = Server::start(Engine::Sqlite);
+    let browser = Browser::greeted(&server);
+    let cookies: Vec<_> =
+        browser.cookies().iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    let head =
+        format!("GET /live HTTP/1.1\r\nHost: localhost\r\nCookie: {}\r\n", cookies.join("; "));
+    stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while !line.contains("event: changed") {
+        line.clear();
+        assert!(stream.read_line(&mut line).unwrap() > 0, "nothing is streamed");
+    }
+    browser.send(&browser.open("/phone"), "/sign-out", &[]);
+    server.accepted(&server.key(), &hello("+447700900123"));
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("changed"), "{rest}");
+}
 
 fn a_person_comes_in_texts_a_phone_and_leaves(engine: Engine) {
     let server = Server::start(engine);

@@ -83,6 +83,9 @@ fn what_is_wrong_with_a_key_stands_beside_it(engine: Engine) {
     let text = answer.text();
     assert!(text.contains("at most 100 printable characters") && text.contains("choose at least"));
     assert!(text.contains(&"a".repeat(101)), "what was typed is gone");
+    let neither = [("name", "shop"), ("mode", "both"), ("scope", "send")];
+    let neither = browser.send(&page, KEYS, &neither);
+    assert!(neither.answer.status == 422 && neither.says("choose test or live"));
     // A live key is made, and listed with its mode, while test messages are looked at.
     let live = browser.send(&page, KEYS, &[("name", "shop"), ("mode", "live"), ("scope", "send")]);
     assert!(shown(&live).unwrap().starts_with("hg_live_"));
