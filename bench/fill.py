@@ -1,22 +1,22 @@
-"""Messages that are stored before a bench begins: all of one account, delivered long ago for the most part.
+"""Inserts messages before a benchmark starts: all of one account, most of them delivered long ago.
 
-They are written behind the service's back while it does not run, since ten million through its door would take
-their time; `heliograph check` looks at them afterwards like at all others.
+The rows are written directly to the database while the service is stopped, since sending ten million messages
+through the API would take too long. `heliograph check` verifies them afterwards like all others.
 """
 
 import sqlite3
 import subprocess
 import uuid
 
-import rig
+import harness
 
 # One message every 200 ms, the newest a day before the bench: 23 days for ten million.
 STEP_MS = 200
 DAY_MS = 86_400_000
-# Every so manieth failed, has a reference, was a test.
+# Every Nth message failed, has a reference, is a test message.
 FAILED, REFERENCE, TEST = 50, 10, 100
 TEXT = "Your parcel is on its way and will be with you tomorrow between nine and eleven."
-PRICE = round(rig.PRICE * 1_000_000)
+PRICE = round(harness.PRICE * 1_000_000)
 COLUMNS = (
     "account, id, mode, recipient, country, originator, text, reference, encoding, parts, part_price, carrier,"
     " accepted_at, expires_at, status, parts_accepted, parts_delivered, reserved, captured, sent_at, done_at,"
@@ -25,7 +25,7 @@ COLUMNS = (
 
 
 class Stored:
-    """So many messages, numbered from 0, the oldest first. What each looks like follows from its number."""
+    """The stored messages, numbered from 0, oldest first. All fields of a message are derived from its number."""
 
     def __init__(self, count, newest_ms):
         self.count = count
@@ -38,7 +38,7 @@ class Stored:
         return uuid.UUID(int=self.at(n) << 80 | 7 << 76 | 2 << 62 | n)
 
     def recipient(self, n):
-        # A multiplication that never meets itself: looks random, and can be asked for.
+        # A multiplicative permutation without collisions: looks random, but can be computed for a query.
         return 447_000_000_000 + n * 387_420_489 % 1_000_000_007
 
     def reference(self, n):
@@ -55,17 +55,17 @@ class Stored:
         )  # fmt: skip
 
     def spent(self):
-        """What they have cost, in millionths."""
+        """Returns the total cost of the messages, in millionths."""
         return (self.count - len(range(2, self.count, TEST))) * PRICE
 
 
 def fill(r, engine, count, newest_ms):
-    """Stores messages, and takes what they cost from the account's balance."""
+    """Stores messages and deducts their cost from the balance of the account."""
     stored = Stored(count, newest_ms)
     if not count:
         return stored
-    rig.say(f"storing {count:,} messages")
-    money = f"UPDATE accounts SET available = available - {stored.spent()} WHERE name = '{rig.EMAIL}'"
+    harness.say(f"storing {count:,} messages")
+    money = f"UPDATE accounts SET available = available - {stored.spent()} WHERE name = '{harness.EMAIL}'"
     if engine == "postgres":
         postgres(r, stored, money)
     else:
@@ -82,10 +82,10 @@ def sqlite(r, stored, money):
     ).fetchall()
     for name, _ in indexes:
         db.execute(f"DROP INDEX {name}")
-    [account] = db.execute("SELECT id FROM accounts WHERE name = ?", [rig.EMAIL]).fetchone()
-    marks = ", ".join("?" * len(COLUMNS.split(",")))
+    [account] = db.execute("SELECT id FROM accounts WHERE name = ?", [harness.EMAIL]).fetchone()
+    placeholders = ", ".join("?" * len(COLUMNS.split(",")))
     rows = (stored.row(account, n) for n in range(stored.count))
-    db.executemany(f"INSERT INTO messages ({COLUMNS}) VALUES ({marks})", rows)
+    db.executemany(f"INSERT INTO messages ({COLUMNS}) VALUES ({placeholders})", rows)
     for _, sql in indexes:
         db.execute(sql)
     db.execute(money)
@@ -108,7 +108,7 @@ def postgres(r, stored, money):
           CASE WHEN n % {REFERENCE} = 0 THEN 'order ' || n END, 0, 1, {price}, 1, {at}, {at} + {2 * day},
           CASE WHEN n % {FAILED} = 1 THEN 3 ELSE 2 END, 1, CASE WHEN n % {FAILED} = 1 THEN 0 ELSE 1 END, 0, {price},
           {at} + 20, {at} + 900, CASE WHEN n % {FAILED} = 1 THEN 2 END, 0
-        FROM accounts a, generate_series(0::bigint, {stored.count - 1}) AS n WHERE a.name = '{rig.EMAIL}';
+        FROM accounts a, generate_series(0::bigint, {stored.count - 1}) AS n WHERE a.name = '{harness.EMAIL}';
         {money};
         COMMIT;
         VACUUM ANALYZE messages;

@@ -1,4 +1,4 @@
-//! A bare axum server that parses a message and answers as the product does, keeping nothing.
+//! A bare axum server that parses a message and responds like Heliograph, but stores nothing.
 
 use crate::output;
 use axum::Router;
@@ -12,15 +12,15 @@ use std::borrow::Cow;
 use std::net::Ipv4Addr;
 use tokio::net::TcpListener;
 
-/// How to run the echo.
+/// The arguments of `bench echo`.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct EchoArgs {
     /// Port on 127.0.0.1
     #[arg(long, default_value_t = 8091)]
     port: u16,
 }
 
-/// The body of `POST /v1/send/sms`.
+/// The request body of `POST /v1/send/sms`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Request<'a> {
@@ -34,10 +34,10 @@ struct Request<'a> {
     reference: Option<Cow<'a, str>>,
 }
 
-/// As many fields and bytes as the product's answer, most of them always the same.
+/// A response with the same fields and size as Heliograph's; most values are constant.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'a> {
+struct EchoResponse<'a> {
     id: &'static str,
     recipient: &'a str,
     status: &'static str,
@@ -66,7 +66,7 @@ async fn echo(body: Bytes) -> Response {
     let Ok(request) = serde_json::from_slice::<Request<'_>>(&body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
-    let answer = Answer {
+    let answer = EchoResponse {
         id: ID,
         recipient: request.recipient.trim_start_matches('+'),
         status: "QUEUED",
@@ -93,12 +93,12 @@ async fn echo(body: Bytes) -> Response {
     (StatusCode::CREATED, [(header::CONTENT_TYPE, kind)], json).into_response()
 }
 
-/// `bench echo`.
-pub(crate) fn main(options: &Options) -> anyhow::Result<()> {
+/// Runs `bench echo`.
+pub(crate) fn main(options: &EchoArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
-        output::talk(&format!("echo on {}", listener.local_addr()?));
+        output::stderr(&format!("echo on {}", listener.local_addr()?));
         let listener = listener.tap_io(|socket| {
             let _ = socket.set_nodelay(true);
         });

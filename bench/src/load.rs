@@ -1,4 +1,4 @@
-//! A load generator for HTTP/1.1: closed loop, or open loop at a given rate.
+//! A load generator for HTTP/1.1: closed loop, or open loop at a fixed rate.
 
 use crate::output;
 use crate::template::{Recipients, Template};
@@ -15,55 +15,57 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// After this long without an answer a connection is given up.
+/// The time limit of a request; after it, the connection is closed.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// A connection that failed so many times in a row gives up for good.
-const MOST_FAILURES: u32 = 200;
+/// The number of consecutive failures after which a connection is not reopened.
+const MAX_FAILURES: u32 = 200;
 
-/// What to send, and how fast.
+/// The arguments of `bench load`.
 #[derive(clap::Args, Clone, Debug)]
-pub(crate) struct Options {
-    /// http://127.0.0.1:PORT/PATH
+pub(crate) struct LoadArgs {
+    /// URL to request, http://127.0.0.1:PORT/PATH
     #[arg(long)]
     url: String,
-    /// The body of a POST; {n} is a running number, {to} a recipient. Without it: GET
+    /// Body of a POST request, in which {n} is a sequence number and {to} a recipient [default:
+    /// GET]
     #[arg(long)]
     body: Option<String>,
-    /// A header, like "Name: value"; again for more
+    /// Header to send, such as "Name: value"; repeat for more
     #[arg(long)]
     header: Vec<String>,
-    /// Connections, each with one request at a time
+    /// Number of connections, each with one request at a time
     #[arg(short, long, default_value_t = 64)]
     connections: usize,
-    /// End after so many requests
+    /// Number of requests after which to stop
     #[arg(long, default_value_t = 1_000_000)]
     count: u64,
-    /// End after so many seconds
+    /// Seconds after which to stop
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
-    /// Requests a second, with latency from the intended time; 0 is as fast as answers come
+    /// Requests per second, with latency from the intended time; 0 for a closed loop
     #[arg(long, default_value_t = 0.0)]
     rate: f64,
-    /// In which order recipients come
+    /// Order of the recipients
     #[arg(long, value_enum, default_value_t = Recipients::Sequential)]
     recipients: Recipients,
-    /// The first running number
+    /// First sequence number
     #[arg(long, default_value_t = 0)]
     first: u64,
 }
 
+/// The parsed arguments and the shared state of a run.
 struct Plan {
-    options: Options,
+    options: LoadArgs,
     address: String,
     head: String,
     body: Option<Template>,
     next: AtomicU64,
-    begun: Instant,
+    started: Instant,
     end: Instant,
 }
 
-/// What one connection, or all of them, saw.
-struct Seen {
+/// The measurements of one connection, or of all.
+struct LoadStats {
     micros: Histogram<u64>,
     status: BTreeMap<u16, u64>,
     connected: u64,
@@ -71,7 +73,7 @@ struct Seen {
     last_failure: Option<String>,
 }
 
-impl Seen {
+impl LoadStats {
     fn new() -> anyhow::Result<Self> {
         Ok(Self {
             micros: Histogram::new_with_bounds(1, 600_000_000, 3)?,
@@ -112,34 +114,34 @@ impl Seen {
     }
 }
 
-/// `bench load`.
-pub(crate) fn main(options: Options) -> anyhow::Result<()> {
+/// Runs `bench load`.
+pub(crate) fn main(options: LoadArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let plan = Arc::new(plan(options)?);
         let mut connections = JoinSet::new();
         for _ in 0..plan.options.connections {
             let plan = plan.clone();
-            let mut seen = Seen::new()?;
+            let mut seen = LoadStats::new()?;
             connections.spawn(async move {
                 connection(&plan, &mut seen).await;
                 seen
             });
         }
-        let mut all = Seen::new()?;
+        let mut all = LoadStats::new()?;
         while let Some(seen) = connections.join_next().await {
             all.add(seen?)?;
         }
-        output::result(&all.report(plan.begun.elapsed()));
+        output::stdout(&all.report(plan.started.elapsed()));
         Ok(())
     })
 }
 
-fn plan(options: Options) -> anyhow::Result<Plan> {
+fn plan(options: LoadArgs) -> anyhow::Result<Plan> {
     let rest = options.url.strip_prefix("http://").context("the URL must begin with http://")?;
     let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
     if !address.starts_with("127.0.0.1:") {
-        bail!("{address} is not on 127.0.0.1: this tool loads nobody else's machine");
+        bail!("{address} is not on 127.0.0.1; this tool only loads the local machine");
     }
     let method = if options.body.is_some() { "POST" } else { "GET" };
     let mut head = format!("{method} /{path} HTTP/1.1\r\nHost: {address}\r\n");
@@ -150,25 +152,25 @@ fn plan(options: Options) -> anyhow::Result<Plan> {
     if options.body.is_some() {
         head.push_str("Content-Type: application/json\r\n");
     }
-    let begun = Instant::now();
+    let started = Instant::now();
     Ok(Plan {
         address: address.to_owned(),
         head,
         body: options.body.as_deref().map(Template::parse),
         next: AtomicU64::new(0),
-        begun,
-        end: begun + Duration::from_secs_f64(options.seconds),
+        started,
+        end: started + Duration::from_secs_f64(options.seconds),
         options,
     })
 }
 
 impl Plan {
-    /// The next request's number and the time from which its latency counts; `None` at the end.
+    /// Returns the number of the next request and the start time of its latency; `None` at the end.
     async fn next(&self) -> Option<(u64, Instant)> {
         let n = self.next.fetch_add(1, Relaxed);
         let mut at = Instant::now();
         if self.options.rate > 0.0 {
-            let due = self.begun + Duration::from_secs_f64(n as f64 / self.options.rate);
+            let due = self.started + Duration::from_secs_f64(n as f64 / self.options.rate);
             tokio::time::sleep_until(due.min(self.end).into()).await;
             at = due;
         }
@@ -181,7 +183,7 @@ impl Plan {
         if let Some(template) = &self.body {
             body.clear();
             template.render(body, self.options.first + n, self.options.recipients);
-            // Writing into memory can't fail.
+            // Writing to memory cannot fail.
             let _ = write!(request, "Content-Length: {}\r\n", body.len());
         }
         request.extend_from_slice(b"\r\n");
@@ -189,15 +191,15 @@ impl Plan {
     }
 }
 
-async fn connection(plan: &Plan, seen: &mut Seen) {
+async fn connection(plan: &Plan, seen: &mut LoadStats) {
     let (mut request, mut body) = (Vec::new(), Vec::new());
     let mut link = None;
-    let mut in_a_row = 0;
+    let mut failures_in_a_row = 0;
     while let Some((n, at)) = plan.next().await {
         plan.render(n, &mut request, &mut body);
         match tokio::time::timeout(TIMEOUT, exchange(plan, &mut link, &request, seen)).await {
             Ok(Ok(status)) => {
-                in_a_row = 0;
+                failures_in_a_row = 0;
                 *seen.status.entry(status).or_default() += 1;
                 let micros = u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX);
                 seen.micros.saturating_record(micros.max(1));
@@ -207,8 +209,8 @@ async fn connection(plan: &Plan, seen: &mut Seen) {
                 seen.failures += 1;
                 seen.last_failure = Some(why);
                 link = None;
-                in_a_row += 1;
-                if in_a_row >= MOST_FAILURES {
+                failures_in_a_row += 1;
+                if failures_in_a_row >= MAX_FAILURES {
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -217,15 +219,15 @@ async fn connection(plan: &Plan, seen: &mut Seen) {
     }
 }
 
-/// A connection and what was read from it beyond the last answer.
-type Link = (TcpStream, BytesMut);
+/// A connection and the bytes read beyond the last response.
+type BufferedConnection = (TcpStream, BytesMut);
 
-/// Sends a request, after connecting where that is needed, and reads its answer.
+/// Sends a request, connecting first if needed, and reads the response.
 async fn exchange(
     plan: &Plan,
-    link: &mut Option<Link>,
+    link: &mut Option<BufferedConnection>,
     request: &[u8],
-    seen: &mut Seen,
+    seen: &mut LoadStats,
 ) -> anyhow::Result<u16> {
     let (stream, inbound) = match link {
         Some(link) => link,
@@ -239,15 +241,15 @@ async fn exchange(
     stream.write_all(request).await?;
     let (status, length, close) = loop {
         if stream.read_buf(inbound).await? == 0 {
-            bail!("closed before the answer");
+            bail!("connection closed before the response");
         }
-        if let Some(answer) = answer(inbound)? {
+        if let Some(answer) = parse_response(inbound)? {
             break answer;
         }
     };
     while inbound.len() < length {
         if stream.read_buf(inbound).await? == 0 {
-            bail!("closed in the middle of the answer");
+            bail!("connection closed in the middle of the response");
         }
     }
     inbound.advance(length);
@@ -257,8 +259,9 @@ async fn exchange(
     Ok(status)
 }
 
-/// Status, whole length, and whether the connection ends; `None` while the head is incomplete.
-fn answer(inbound: &[u8]) -> anyhow::Result<Option<(u16, usize, bool)>> {
+/// Returns the status, the total length and whether the connection closes; `None` while the head is
+/// incomplete.
+fn parse_response(inbound: &[u8]) -> anyhow::Result<Option<(u16, usize, bool)>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut headers);
     let httparse::Status::Complete(head) = response.parse(inbound)? else { return Ok(None) };
@@ -267,7 +270,7 @@ fn answer(inbound: &[u8]) -> anyhow::Result<Option<(u16, usize, bool)>> {
         std::str::from_utf8(found.value).ok()
     };
     let length: usize =
-        header("content-length").context("the answer has no Content-Length")?.parse()?;
+        header("content-length").context("the response has no Content-Length")?.parse()?;
     let close = header("connection").is_some_and(|v| v.eq_ignore_ascii_case("close"));
     Ok(Some((response.code.unwrap_or(0), head + length, close)))
 }
@@ -277,10 +280,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_measured_by_its_content_length() {
+    fn a_response_is_delimited_by_its_content_length() {
         let text = b"HTTP/1.1 201 Created\r\ncontent-length: 5\r\n\r\nhello";
-        assert_eq!(answer(text).unwrap(), Some((201, text.len(), false)));
-        assert_eq!(answer(&text[..30]).unwrap(), None);
-        assert!(answer(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+        assert_eq!(parse_response(text).unwrap(), Some((201, text.len(), false)));
+        assert_eq!(parse_response(&text[..30]).unwrap(), None);
+        assert!(parse_response(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
     }
 }

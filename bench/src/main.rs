@@ -1,4 +1,4 @@
-//! The parts of the benches, each a sub-command that prints one JSON object per result.
+//! The benchmark tools: each is a subcommand that prints one JSON object per result.
 
 mod echo;
 mod load;
@@ -15,32 +15,33 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What the benches are made of. Everything stays on 127.0.0.1; bench/README.md says how it is used.
+/// Benchmark tools for Heliograph; all of them use only 127.0.0.1 (see bench/README.md)
 #[derive(Parser, Debug)]
 #[command(name = "bench", version)]
 struct Cli {
     #[command(subcommand)]
-    part: Part,
+    tool: Tool,
 }
 
-/// One of the parts.
+/// The tools.
 #[derive(Subcommand, Debug)]
-enum Part {
-    /// Sends HTTP requests over connections that stay open, and measures the answers
-    Load(load::Options),
-    /// A bare axum server that parses the same JSON and keeps nothing: the ceiling for HTTP
-    Echo(echo::Options),
-    /// A lean SMSC that answers, sends receipts, and counts
-    Smsc(smsc::Options),
-    /// A lean webhook sink that answers well or badly, and counts
-    Sink(sink::Options),
+enum Tool {
+    /// Send HTTP requests over keep-alive connections and measure the responses
+    Load(load::LoadArgs),
+    /// Run a bare axum server that parses the same JSON and stores nothing: the upper bound for
+    /// HTTP
+    Echo(echo::EchoArgs),
+    /// Run a minimal SMSC that responds, sends receipts and counts
+    Smsc(smsc::BenchSmscArgs),
+    /// Run a webhook receiver with configurable behaviour that counts
+    Sink(sink::SinkArgs),
 }
 
 fn main() -> anyhow::Result<()> {
-    match Cli::parse().part {
-        Part::Load(options) => load::main(options),
-        Part::Echo(options) => echo::main(&options),
-        Part::Smsc(options) => smsc::main(options),
-        Part::Sink(options) => sink::main(options),
+    match Cli::parse().tool {
+        Tool::Load(options) => load::main(options),
+        Tool::Echo(options) => echo::main(&options),
+        Tool::Smsc(options) => smsc::main(options),
+        Tool::Sink(options) => sink::main(options),
     }
 }

@@ -1,14 +1,14 @@
-//! The one place that prints.
+//! Output of the tools: results go to stdout, everything else to stderr.
 
 use std::io::Write;
 
-/// Prints one result.
-pub(crate) fn result(line: &impl std::fmt::Display) {
-    // A reader that went away is no reason to stop.
+/// Prints a result to stdout.
+pub(crate) fn stdout(line: &impl std::fmt::Display) {
+    // A closed pipe is not an error.
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
-/// Says something to the person at the terminal.
-pub(crate) fn talk(line: &str) {
+/// Prints a line to stderr.
+pub(crate) fn stderr(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! The few PDUs of SMPP 3.4 that a lean SMSC needs, apart from the product's own code.
+//! The few SMPP 3.4 PDUs that a minimal SMSC needs, independent of Heliograph's own codec.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -18,31 +18,31 @@ pub(crate) const ESME_RSYSERR: u32 = 0x08;
 pub(crate) const ESME_RTHROTTLED: u32 = 0x58;
 
 const HEAD: usize = 16;
-const LONGEST: usize = 65_536;
+const MAX_LENGTH: usize = 65_536;
 
-/// One PDU as it came.
-pub(crate) struct Pdu {
+/// A received PDU.
+pub(crate) struct BenchPdu {
     pub(crate) command: u32,
     pub(crate) status: u32,
     pub(crate) sequence: u32,
     pub(crate) body: Bytes,
 }
 
-/// Takes one whole PDU off the front; `None` when more bytes are needed.
-pub(crate) fn take(inbound: &mut BytesMut) -> anyhow::Result<Option<Pdu>> {
+/// Removes one complete PDU from the buffer; `None` if more bytes are needed.
+pub(crate) fn take(inbound: &mut BytesMut) -> anyhow::Result<Option<BenchPdu>> {
     let Some(mut head) = inbound.get(..HEAD) else { return Ok(None) };
     let length = usize::try_from(head.get_u32())?;
-    anyhow::ensure!((HEAD..=LONGEST).contains(&length), "command_length {length}");
+    anyhow::ensure!((HEAD..=MAX_LENGTH).contains(&length), "command_length {length}");
     let (command, status, sequence) = (head.get_u32(), head.get_u32(), head.get_u32());
     if inbound.len() < length {
         return Ok(None);
     }
     let mut body = inbound.split_to(length).freeze();
     body.advance(HEAD);
-    Ok(Some(Pdu { command, status, sequence, body }))
+    Ok(Some(BenchPdu { command, status, sequence, body }))
 }
 
-/// Appends a PDU: its head, and a body of these pieces.
+/// Appends a PDU with this header and a body of these slices.
 pub(crate) fn put(out: &mut BytesMut, head: [u32; 3], body: &[&[u8]]) {
     let length = HEAD + body.iter().map(|piece| piece.len()).sum::<usize>();
     out.reserve(length);
@@ -51,21 +51,21 @@ pub(crate) fn put(out: &mut BytesMut, head: [u32; 3], body: &[&[u8]]) {
     body.iter().for_each(|piece| out.put_slice(piece));
 }
 
-/// An address: type, numbering plan, digits.
+/// An address: type of number, numbering plan and digits.
 #[derive(Clone)]
-pub(crate) struct Address {
+pub(crate) struct PduAddress {
     kind: [u8; 2],
     pub(crate) digits: Bytes,
 }
 
-/// What the SMSC looks at in a submit_sm.
+/// The fields of a submit_sm that the SMSC uses.
 pub(crate) struct Submit {
-    pub(crate) source: Address,
-    pub(crate) destination: Address,
+    pub(crate) source: PduAddress,
+    pub(crate) destination: PduAddress,
     pub(crate) wants_receipt: bool,
 }
 
-/// Reads the body of a submit_sm; `None` when it is cut short.
+/// Parses the body of a submit_sm; `None` if it is truncated.
 pub(crate) fn submit(mut body: Bytes) -> Option<Submit> {
     c_string(&mut body)?; // service_type
     let source = address(&mut body)?;
@@ -78,10 +78,10 @@ pub(crate) fn submit(mut body: Bytes) -> Option<Submit> {
     Some(Submit { source, destination, wants_receipt: registered_delivery & 1 == 1 })
 }
 
-fn address(body: &mut Bytes) -> Option<Address> {
+fn address(body: &mut Bytes) -> Option<PduAddress> {
     let kind = body.get(..2)?.try_into().ok()?;
     body.advance(2);
-    Some(Address { kind, digits: c_string(body)? })
+    Some(PduAddress { kind, digits: c_string(body)? })
 }
 
 fn c_string(body: &mut Bytes) -> Option<Bytes> {
@@ -91,14 +91,14 @@ fn c_string(body: &mut Bytes) -> Option<Bytes> {
     Some(text)
 }
 
-/// Appends a deliver_sm with a receipt, both in its text and as TLVs. Its dates always say the same:
-/// the product does not read them.
+/// Appends a deliver_sm with a receipt, both in the text and as TLVs. The dates are constant, since
+/// Heliograph does not read them.
 pub(crate) fn put_receipt(
     out: &mut BytesMut,
     sequence: u32,
     id: &str,
-    from: &Address,
-    to: &Address,
+    from: &PduAddress,
+    to: &PduAddress,
 ) {
     let text = [
         b"id:".as_slice(),
@@ -115,7 +115,7 @@ pub(crate) fn put_receipt(
         &to.kind,
         &to.digits,
         b"\0",
-        &[4, 0, 0, 0, 0, 0, 0, 0, 0], // esm_class: a receipt; eight fields that say nothing
+        &[4, 0, 0, 0, 0, 0, 0, 0, 0], // esm_class: a receipt; eight unused fields
         &[text_length],
         text[0],
         text[1],
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pdu_is_taken_only_when_it_is_whole() {
+    fn only_complete_pdus_are_removed() {
         let mut out = BytesMut::new();
         put(&mut out, [SUBMIT_SM, 0, 7], &[b"abc", b"d"]);
         let mut part = BytesMut::from(&out[..19]);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submit_is_read_up_to_its_wish_for_a_receipt() {
+    fn a_submit_is_parsed_up_to_registered_delivery() {
         let body = b"\0\x05\0Bench\0\x01\x01447400000001\0\0\0\0\0\0\x01\0\0\0\0";
         let submit = submit(Bytes::from_static(body)).unwrap();
         assert_eq!(submit.source.digits, "Bench");

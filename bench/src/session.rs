@@ -1,8 +1,8 @@
-//! One session of the lean SMSC.
+//! One SMPP session of the minimal SMSC.
 
 use crate::pacer::Pacer;
-use crate::pdu::{self, Address, Pdu};
-use crate::smsc::{Smsc, Tally};
+use crate::pdu::{self, BenchPdu, PduAddress};
+use crate::smsc::{ReadCounts, Smsc};
 use bytes::{Buf, BytesMut};
 use std::collections::VecDeque;
 use std::io::ErrorKind::WouldBlock;
@@ -11,21 +11,23 @@ use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+/// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
-/// With so much unwritten, nothing more is read.
-const MOST_UNWRITTEN: usize = 16 << 20;
-/// Receipts that may wait; beyond it submits are throttled.
-const MOST_RECEIPTS: usize = 1_000_000;
+/// The number of unwritten bytes above which reading pauses.
+const MAX_UNWRITTEN: usize = 16 << 20;
+/// The maximum number of pending receipts; beyond it submits are throttled.
+const MAX_RECEIPTS: usize = 1_000_000;
 
+/// A receipt that is due at some time.
 struct Receipt {
     due: Instant,
     id: String,
-    from: Address,
-    to: Address,
+    from: PduAddress,
+    to: PduAddress,
 }
 
-/// Responses that wait for their time.
-struct Held {
+/// Delayed responses.
+struct DelayedResponses {
     since: Instant,
     due: Instant,
     responses: u32,
@@ -33,29 +35,29 @@ struct Held {
 }
 
 /// One connection of a client.
-pub(crate) struct Session {
+pub(crate) struct BenchSession {
     stream: TcpStream,
     smsc: Arc<Smsc>,
     pacer: Option<Pacer>,
     inbound: BytesMut,
     outbound: BytesMut,
     receipts: VecDeque<Receipt>,
-    held: VecDeque<Held>,
-    /// Receipts sent and not acknowledged.
+    held: VecDeque<DelayedResponses>,
+    /// The number of receipts sent but not acknowledged.
     unacknowledged: usize,
     sequence: u32,
-    /// The command of the bind, once there is one.
+    /// The command id of the bind, once bound.
     bound: Option<u32>,
     closing: bool,
 }
 
-/// What there is to do next.
+/// The next step of the session loop.
 enum Next {
     Read,
-    Look,
+    Check,
 }
 
-impl Session {
+impl BenchSession {
     pub(crate) fn new(stream: TcpStream, smsc: Arc<Smsc>) -> anyhow::Result<Self> {
         stream.set_nodelay(true)?;
         let delays = !smsc.options.resp_delay().is_zero();
@@ -74,7 +76,7 @@ impl Session {
         })
     }
 
-    /// Serves the client until either side ends it.
+    /// Serves the client until either side ends the session.
     pub(crate) async fn run(mut self) -> anyhow::Result<()> {
         loop {
             let now = Instant::now();
@@ -92,7 +94,7 @@ impl Session {
         }
     }
 
-    /// Lets the responses go whose time has come.
+    /// Sends the delayed responses that are due.
     fn release(&mut self, now: Instant) {
         while self.held.front().is_some_and(|held| held.due <= now)
             && let Some(held) = self.held.pop_front()
@@ -102,13 +104,13 @@ impl Session {
         }
     }
 
-    fn has_place_for_receipts(&self) -> bool {
+    fn can_send_receipt(&self) -> bool {
         self.unacknowledged < self.smsc.options.receipt_window
     }
 
     fn send_receipts(&mut self, now: Instant) {
         let mut sent = 0;
-        while self.has_place_for_receipts()
+        while self.can_send_receipt()
             && self.receipts.front().is_some_and(|receipt| receipt.due <= now)
             && let Some(receipt) = self.receipts.pop_front()
         {
@@ -136,29 +138,29 @@ impl Session {
     }
 
     async fn next(&self, now: Instant) -> std::io::Result<Next> {
-        let interest = match (self.outbound.is_empty(), self.outbound.len() < MOST_UNWRITTEN) {
+        let interest = match (self.outbound.is_empty(), self.outbound.len() < MAX_UNWRITTEN) {
             (true, _) => Interest::READABLE,
             (false, true) => Interest::READABLE | Interest::WRITABLE,
             (false, false) => Interest::WRITABLE,
         };
-        let receipt = self.receipts.front().filter(|_| self.has_place_for_receipts());
+        let receipt = self.receipts.front().filter(|_| self.can_send_receipt());
         let receipt = receipt.map(|receipt| receipt.due);
         tokio::select! {
             ready = self.stream.ready(interest) => {
-                Ok(if ready?.is_readable() { Next::Read } else { Next::Look })
+                Ok(if ready?.is_readable() { Next::Read } else { Next::Check })
             }
-            () = rung(self.pacer.as_ref()) => Ok(Next::Look),
+            () = next_alarm(self.pacer.as_ref()) => Ok(Next::Check),
             () = tokio::time::sleep_until(receipt.unwrap_or(now).into()), if receipt.is_some() => {
-                Ok(Next::Look)
+                Ok(Next::Check)
             }
         }
     }
 
-    /// Reads what is there and deals with it; false when the client has gone.
+    /// Reads and handles available PDUs; returns false when the client has disconnected.
     fn read(&mut self) -> anyhow::Result<bool> {
         self.inbound.reserve(READ / 2);
         if self.smsc.options.quickack {
-            // Linux forgets it after a while.
+            // Linux resets this option after a while.
             socket2::SockRef::from(&self.stream).set_tcp_quickack(true)?;
         }
         match self.stream.try_read_buf(&mut self.inbound) {
@@ -168,49 +170,55 @@ impl Session {
             Err(e) => return Err(e.into()),
         }
         let now = Instant::now();
-        let (mut tally, mut responses) = (Tally::default(), BytesMut::new());
+        let (mut read, mut responses) = (ReadCounts::default(), BytesMut::new());
         while let Some(pdu) = pdu::take(&mut self.inbound)? {
-            self.on_pdu(pdu, now, &mut tally, &mut responses);
+            self.on_pdu(pdu, now, &mut read, &mut responses);
         }
-        self.respond(&tally, responses, now);
-        self.smsc.count(tally, now);
+        self.respond(&read, responses, now);
+        self.smsc.count(read, now);
         Ok(true)
     }
 
-    /// Sends the responses to submits, now or when it is time.
-    fn respond(&mut self, tally: &Tally, responses: BytesMut, now: Instant) {
+    /// Sends the responses to submits, immediately or after the configured delay.
+    fn respond(&mut self, read: &ReadCounts, responses: BytesMut, now: Instant) {
         match &self.pacer {
             Some(pacer) if !responses.is_empty() => {
                 let due = now + self.smsc.options.resp_delay();
                 pacer.set(due);
-                let count = u32::try_from(tally.submits).unwrap_or(u32::MAX);
-                let held = Held { since: now, due, responses: count, bytes: responses };
+                let count = u32::try_from(read.submits).unwrap_or(u32::MAX);
+                let held = DelayedResponses { since: now, due, responses: count, bytes: responses };
                 self.held.push_back(held);
             }
             _ => self.outbound.extend_from_slice(&responses),
         }
     }
 
-    fn on_pdu(&mut self, pdu: Pdu, now: Instant, tally: &mut Tally, responses: &mut BytesMut) {
-        let Pdu { command, status, sequence, .. } = pdu;
+    fn on_pdu(
+        &mut self,
+        pdu: BenchPdu,
+        now: Instant,
+        read: &mut ReadCounts,
+        responses: &mut BytesMut,
+    ) {
+        let BenchPdu { command, status, sequence, .. } = pdu;
         const DELIVER_SM_RESP: u32 = pdu::DELIVER_SM | pdu::RESP;
         match command {
             pdu::SUBMIT_SM => {
-                tally.submits += 1;
-                match self.on_submit(pdu, now, tally) {
+                read.submits += 1;
+                match self.on_submit(pdu, now, read) {
                     Ok(id) => {
                         let head = [pdu::SUBMIT_SM | pdu::RESP, 0, sequence];
                         pdu::put(responses, head, &[id.as_bytes(), b"\0"]);
                     }
                     Err(status) => {
-                        tally.refused += 1;
+                        read.refused += 1;
                         pdu::put(responses, [pdu::SUBMIT_SM | pdu::RESP, status, sequence], &[]);
                     }
                 }
             }
             DELIVER_SM_RESP => {
                 self.unacknowledged = self.unacknowledged.saturating_sub(1);
-                let count = if status == 0 { &mut tally.acks } else { &mut tally.nacks };
+                let count = if status == 0 { &mut read.acks } else { &mut read.nacks };
                 *count += 1;
             }
             pdu::BIND_TRANSMITTER | pdu::BIND_TRANSCEIVER => {
@@ -223,7 +231,7 @@ impl Session {
                 pdu::put(&mut self.outbound, [command | pdu::RESP, 0, sequence], &[]);
             }
             _ => {
-                tally.others += 1;
+                read.others += 1;
                 if command & pdu::RESP == 0 {
                     let head = [pdu::GENERIC_NACK, pdu::ESME_RINVCMDID, sequence];
                     pdu::put(&mut self.outbound, head, &[]);
@@ -232,20 +240,25 @@ impl Session {
         }
     }
 
-    /// The id of a submit that is taken, or the status that refuses it.
-    fn on_submit(&mut self, pdu: Pdu, now: Instant, tally: &mut Tally) -> Result<String, u32> {
+    /// Returns the message id of an accepted submit, or the status with which it is rejected.
+    fn on_submit(
+        &mut self,
+        pdu: BenchPdu,
+        now: Instant,
+        read: &mut ReadCounts,
+    ) -> Result<String, u32> {
         if self.bound.is_none() {
             return Err(pdu::ESME_RINVBNDSTS);
         }
-        if self.receipts.len() >= MOST_RECEIPTS {
+        if self.receipts.len() >= MAX_RECEIPTS {
             return Err(pdu::ESME_RTHROTTLED);
         }
         let submit = pdu::submit(pdu.body).ok_or(pdu::ESME_RSYSERR)?;
-        if self.smsc.looks_at_recipients() {
+        if self.smsc.tracks_recipients() {
             let number = submit.destination.digits.iter().fold(0u64, |number, digit| {
                 number.wrapping_mul(10).wrapping_add(u64::from(digit.wrapping_sub(b'0')))
             });
-            tally.recipients.push(number);
+            read.recipients.push(number);
         }
         let id = self.smsc.fresh_id().to_string();
         let receipts = self.bound == Some(pdu::BIND_TRANSCEIVER) && !self.smsc.options.no_receipts;
@@ -263,10 +276,10 @@ impl Session {
     }
 }
 
-/// The pacer's next alarm; never, without a pacer.
-async fn rung(pacer: Option<&Pacer>) {
+/// Waits for the next alarm of the pacer; pending forever without a pacer.
+async fn next_alarm(pacer: Option<&Pacer>) {
     match pacer {
-        Some(pacer) => pacer.rung().await,
+        Some(pacer) => pacer.fired().await,
         None => std::future::pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! A lean webhook sink: answers, counts, and measures how long after its event each webhook came.
+//! A webhook receiver that counts and measures the latency from an event to its webhook.
 
 use crate::output;
 use bytes::BytesMut;
@@ -11,57 +11,58 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-const MOST_HEADERS: usize = 32;
-const MOST_BYTES: usize = 1 << 20;
+const MAX_HEADERS: usize = 32;
+const MAX_BYTES: usize = 1 << 20;
 
-/// How to run the sink. What a path begins with tells how it is answered: `/ok` at once, `/slow` after
-/// `--slow-ms`, `/dead` never, `/error` with 500. `GET /stats` counts by path, `POST /reset` begins anew.
+/// Run a webhook receiver. The prefix of the path selects the behaviour: `/ok` responds at once,
+/// `/slow` after `--slow-ms`, `/dead` never, `/error` with 500. `GET /stats` returns counts by
+/// path, `POST /reset` resets them.
 #[derive(clap::Args, Debug)]
-pub(crate) struct Options {
+pub(crate) struct SinkArgs {
     /// Port on 127.0.0.1
     #[arg(long, default_value_t = 8090)]
     port: u16,
-    /// Milliseconds that `/slow` takes
+    /// Delay of `/slow` in milliseconds
     #[arg(long, default_value_t = 2_000)]
     slow_ms: u64,
 }
 
-/// What came to one path.
-struct Count {
+/// The webhooks received on one path.
+struct PathStats {
     posts: u64,
     ids: HashSet<String>,
-    /// Milliseconds from the event to its webhook.
+    /// The latency from the event to its webhook, in milliseconds.
     lag: Histogram<u64>,
     last: Duration,
 }
 
-/// What is told of one path.
+/// The statistics of one path in `/stats`.
 #[derive(Serialize)]
-struct Told {
+struct PathReport {
     posts: u64,
     unique: usize,
     lag_p50_ms: u64,
     lag_p99_ms: u64,
     lag_max_ms: u64,
-    /// When the last one came, in seconds since 1970.
+    /// The time of the last webhook, in seconds since 1970.
     last_s: f64,
 }
 
-type Counts = Arc<Mutex<BTreeMap<String, Count>>>;
+type Counts = Arc<Mutex<BTreeMap<String, PathStats>>>;
 
-/// `bench sink`.
-pub(crate) fn main(options: Options) -> anyhow::Result<()> {
+/// Runs `bench sink`.
+pub(crate) fn main(options: SinkArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
-        output::talk(&format!("sink on {}", listener.local_addr()?));
+        output::stderr(&format!("sink on {}", listener.local_addr()?));
         let slow = Duration::from_millis(options.slow_ms);
         let counts = Counts::default();
         let mut connections = tokio::task::JoinSet::new();
         loop {
             tokio::select! {
-                taken = listener.accept() => {
-                    let (stream, _) = taken?;
+                accepted = listener.accept() => {
+                    let (stream, _) = accepted?;
                     connections.spawn(serve(stream, counts.clone(), slow));
                 }
                 Some(_) = connections.join_next() => {}
@@ -84,13 +85,13 @@ async fn serve(mut stream: TcpStream, counts: Counts, slow: Duration) -> anyhow:
             let request = inbound.split_to(head + length);
             let body = request.get(head..).unwrap_or_default();
             let answer = match path.as_str() {
-                "/stats" => told(&counts),
+                "/stats" => report(&counts),
                 "/reset" => {
                     lock(&counts).clear();
                     "{}".to_owned()
                 }
                 _ => {
-                    note((&counts, &empty), path.clone(), id, body);
+                    record((&counts, &empty), path.clone(), id, body);
                     if path.starts_with("/dead") {
                         std::future::pending::<()>().await;
                     }
@@ -100,12 +101,13 @@ async fn serve(mut stream: TcpStream, counts: Counts, slow: Duration) -> anyhow:
                     String::new()
                 }
             };
-            let status = if path.starts_with("/error") { "500 Oh" } else { "200 OK" };
+            let status =
+                if path.starts_with("/error") { "500 Internal Server Error" } else { "200 OK" };
             let length = answer.len();
             let text = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{answer}");
             stream.write_all(text.as_bytes()).await?;
         }
-        if inbound.len() > MOST_BYTES || stream.read_buf(&mut inbound).await? == 0 {
+        if inbound.len() > MAX_BYTES || stream.read_buf(&mut inbound).await? == 0 {
             return Ok(());
         }
     }
@@ -113,9 +115,9 @@ async fn serve(mut stream: TcpStream, counts: Counts, slow: Duration) -> anyhow:
 
 type Parsed = (String, Option<String>, usize, usize);
 
-/// Path, webhook-id, length of the body and of the head; `None` until the head is whole.
+/// Returns path, webhook-id, body length and head length; `None` until the head is complete.
 fn parse(bytes: &[u8]) -> anyhow::Result<Option<Parsed>> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     let httparse::Status::Complete(head) = request.parse(bytes)? else { return Ok(None) };
     let header = |name: &str| {
@@ -127,7 +129,7 @@ fn parse(bytes: &[u8]) -> anyhow::Result<Option<Parsed>> {
     Ok(Some((request.path.unwrap_or("/").to_owned(), id, length, head)))
 }
 
-fn lock(counts: &Counts) -> std::sync::MutexGuard<'_, BTreeMap<String, Count>> {
+fn lock(counts: &Counts) -> std::sync::MutexGuard<'_, BTreeMap<String, PathStats>> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -136,7 +138,7 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn note(
+fn record(
     (counts, empty): (&Counts, &Histogram<u64>),
     path: String,
     id: Option<String>,
@@ -144,7 +146,7 @@ fn note(
 ) {
     let now = now();
     let mut counts = lock(counts);
-    let count = counts.entry(path).or_insert_with(|| Count {
+    let count = counts.entry(path).or_insert_with(|| PathStats {
         posts: 0,
         ids: HashSet::new(),
         lag: empty.clone(),
@@ -153,15 +155,15 @@ fn note(
     count.posts += 1;
     count.last = now;
     count.ids.extend(id);
-    if let Some(at) = happened(body) {
+    if let Some(at) = event_time(body) {
         count
             .lag
             .saturating_record(now.saturating_sub(at).as_millis().try_into().unwrap_or(u64::MAX));
     }
 }
 
-/// When the event in a body happened: its first 24 characters behind `"timestamp":"`.
-fn happened(body: &[u8]) -> Option<Duration> {
+/// Extracts the time of an event from the `timestamp` field of the body.
+fn event_time(body: &[u8]) -> Option<Duration> {
     let text = std::str::from_utf8(body).ok()?;
     let (_, rest) = text.split_once("\"timestamp\":\"")?;
     let (at, _) = rest.split_once('"')?;
@@ -169,8 +171,8 @@ fn happened(body: &[u8]) -> Option<Duration> {
     Some(Duration::from_millis(at.as_millisecond().try_into().ok()?))
 }
 
-fn told(counts: &Counts) -> String {
-    let told = |c: &Count| Told {
+fn report(counts: &Counts) -> String {
+    let path_report = |c: &PathStats| PathReport {
         posts: c.posts,
         unique: c.ids.len(),
         lag_p50_ms: c.lag.value_at_quantile(0.5),
@@ -178,7 +180,7 @@ fn told(counts: &Counts) -> String {
         lag_max_ms: c.lag.max(),
         last_s: c.last.as_secs_f64(),
     };
-    let all: BTreeMap<String, Told> =
-        lock(counts).iter().map(|(p, c)| (p.clone(), told(c))).collect();
+    let all: BTreeMap<String, PathReport> =
+        lock(counts).iter().map(|(p, c)| (p.clone(), path_report(c))).collect();
     serde_json::to_string(&all).unwrap_or_default()
 }

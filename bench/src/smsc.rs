@@ -1,7 +1,7 @@
-//! The lean SMSC: takes binds on one port and answers questions about its counters on another.
+//! The minimal SMSC: SMPP on one port, an HTTP control API with its counters on another.
 
 use crate::output;
-use crate::session::Session;
+use crate::session::BenchSession;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
@@ -14,36 +14,36 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// How the SMSC behaves.
+/// The arguments of `bench smsc`.
 #[derive(clap::Args, Clone, Debug)]
-pub(crate) struct Options {
-    /// Port for SMPP on 127.0.0.1
+pub(crate) struct BenchSmscArgs {
+    /// SMPP port on 127.0.0.1
     #[arg(long, default_value_t = 2775)]
     port: u16,
-    /// Port for questions: GET /stats, POST /reset
+    /// Port of the control API: GET /stats, POST /reset
     #[arg(long, default_value_t = 2776)]
     control: u16,
-    /// Milliseconds from a submit_sm to its response
+    /// Delay from a submit_sm to its response, in milliseconds
     #[arg(long, default_value_t = 0)]
     resp_delay_ms: u64,
-    /// Milliseconds from a response to its receipt
+    /// Delay from a response to the receipt, in milliseconds
     #[arg(long, default_value_t = 0)]
     receipt_delay_ms: u64,
-    /// Receipts without acknowledgement on one session
+    /// Maximum number of unacknowledged receipts per session
     #[arg(long, default_value_t = 500)]
     pub(crate) receipt_window: usize,
     /// Send no receipts
     #[arg(long)]
     pub(crate) no_receipts: bool,
-    /// Acknowledge TCP segments at once, which hides a client's Nagle delay
+    /// Acknowledge TCP segments immediately, which hides a Nagle delay of the client
     #[arg(long)]
     pub(crate) quickack: bool,
-    /// Count distinct recipients: shows what is lost and what came twice
+    /// Count distinct recipients, to detect lost and duplicate messages
     #[arg(long)]
     unique: bool,
 }
 
-impl Options {
+impl BenchSmscArgs {
     pub(crate) fn resp_delay(&self) -> Duration {
         Duration::from_millis(self.resp_delay_ms)
     }
@@ -53,7 +53,7 @@ impl Options {
     }
 }
 
-/// What was seen since the last reset.
+/// The counters since the last reset.
 #[derive(Default)]
 struct Counts {
     submits: u64,
@@ -65,14 +65,14 @@ struct Counts {
     first: Option<Instant>,
     last: Option<Instant>,
     last_ack: Option<Instant>,
-    /// How long responses were held back, in all, and how many.
+    /// The total delay of responses, and their number.
     held: (Duration, u32),
     recipients: HashSet<u64>,
 }
 
-/// What one read of one session brought.
+/// The counters of a single read of a session.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct ReadCounts {
     pub(crate) submits: u64,
     pub(crate) refused: u64,
     pub(crate) acks: u64,
@@ -81,10 +81,10 @@ pub(crate) struct Tally {
     pub(crate) recipients: Vec<u64>,
 }
 
-/// What all sessions share.
+/// The state shared by all sessions.
 pub(crate) struct Smsc {
-    pub(crate) options: Options,
-    begun: Instant,
+    pub(crate) options: BenchSmscArgs,
+    started: Instant,
     next_id: AtomicU64,
     binds: AtomicU64,
     counts: Mutex<Counts>,
@@ -95,7 +95,7 @@ impl Smsc {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An id that no other submit gets.
+    /// Returns a unique message id.
     pub(crate) fn fresh_id(&self) -> u64 {
         self.next_id.fetch_add(1, Relaxed)
     }
@@ -104,24 +104,24 @@ impl Smsc {
         self.binds.fetch_add(1, Relaxed);
     }
 
-    /// Whether recipients are to be told apart.
-    pub(crate) fn looks_at_recipients(&self) -> bool {
+    /// Returns whether distinct recipients are counted.
+    pub(crate) fn tracks_recipients(&self) -> bool {
         self.options.unique
     }
 
-    pub(crate) fn count(&self, tally: Tally, now: Instant) {
+    pub(crate) fn count(&self, read: ReadCounts, now: Instant) {
         let mut counts = self.counts();
-        counts.submits += tally.submits;
-        counts.refused += tally.refused;
-        counts.acks += tally.acks;
-        counts.nacks += tally.nacks;
-        counts.others += tally.others;
-        counts.recipients.extend(tally.recipients);
-        if tally.submits > 0 {
+        counts.submits += read.submits;
+        counts.refused += read.refused;
+        counts.acks += read.acks;
+        counts.nacks += read.nacks;
+        counts.others += read.others;
+        counts.recipients.extend(read.recipients);
+        if read.submits > 0 {
             counts.first.get_or_insert(now);
             counts.last = Some(now);
         }
-        if tally.acks > 0 {
+        if read.acks > 0 {
             counts.last_ack = Some(now);
         }
     }
@@ -137,7 +137,7 @@ impl Smsc {
 
     fn stats(&self) -> String {
         let counts = self.counts();
-        let seconds = |at: Option<Instant>| at.map(|at| (at - self.begun).as_secs_f64());
+        let seconds = |at: Option<Instant>| at.map(|at| (at - self.started).as_secs_f64());
         let held = counts.held.0.as_secs_f64() * 1000.0 / f64::from(counts.held.1.max(1));
         json!({
             "submits": counts.submits,
@@ -158,28 +158,28 @@ impl Smsc {
     }
 }
 
-/// `bench smsc`.
-pub(crate) fn main(options: Options) -> anyhow::Result<()> {
+/// Runs `bench smsc`.
+pub(crate) fn main(options: BenchSmscArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
         let control = TcpListener::bind((Ipv4Addr::LOCALHOST, options.control)).await?;
-        output::talk(&format!("SMSC on {}", listener.local_addr()?));
+        output::stderr(&format!("SMSC on {}", listener.local_addr()?));
         let smsc = Arc::new(Smsc {
             options,
-            begun: Instant::now(),
-            // Longer than 32 bits, as many carriers have them.
+            started: Instant::now(),
+            // Longer than 32 bits, like the ids of many carriers.
             next_id: AtomicU64::new(1_000_000_000_000),
             binds: AtomicU64::new(0),
             counts: Mutex::default(),
         });
-        let questions = Router::new()
+        let control_api = Router::new()
             .route("/stats", get(|State(smsc): State<Arc<Smsc>>| async move { smsc.stats() }))
             .route("/reset", axum::routing::post(reset))
             .with_state(smsc.clone());
         tokio::select! {
-            done = axum::serve(control, questions) => Ok(done?),
-            done = take_binds(listener, smsc) => done,
+            result = axum::serve(control, control_api) => Ok(result?),
+            result = accept_sessions(listener, smsc) => result,
         }
     })
 }
@@ -189,17 +189,17 @@ async fn reset(State(smsc): State<Arc<Smsc>>) -> String {
     smsc.stats()
 }
 
-async fn take_binds(listener: TcpListener, smsc: Arc<Smsc>) -> anyhow::Result<()> {
+async fn accept_sessions(listener: TcpListener, smsc: Arc<Smsc>) -> anyhow::Result<()> {
     let mut sessions = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                let session = Session::new(accepted?.0, smsc.clone())?;
+                let session = BenchSession::new(accepted?.0, smsc.clone())?;
                 sessions.spawn(session.run());
             }
             Some(ended) = sessions.join_next() => {
                 if let Err(why) = ended? {
-                    output::talk(&format!("a session ended: {why:#}"));
+                    output::stderr(&format!("session failed: {why:#}"));
                 }
             }
         }

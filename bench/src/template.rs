@@ -1,19 +1,19 @@
-//! Texts with places for running numbers and recipients.
+//! Text templates with placeholders for sequence numbers and recipients.
 
 use std::io::Write;
 
-/// The first of the numbers that are written to: British mobile numbers.
+/// The first recipient; all are British mobile numbers.
 const FIRST: u64 = 447_400_000_000;
-/// There are 2^27 of them.
+/// There are 2^27 recipients.
 const BITS: u32 = 27;
 const MASK: u64 = (1 << BITS) - 1;
 
-/// In which order recipients come; either way each comes once in 134 million.
+/// The order of recipients; in either order each occurs once in 134 million.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Recipients {
-    /// One after the other: kind to every index.
+    /// Ascending; easy on indexes
     Sequential,
-    /// Shuffled, as in life.
+    /// Shuffled, as in practice
     Random,
 }
 
@@ -27,7 +27,7 @@ impl Recipients {
     }
 }
 
-/// One to one on 27 bits: each step can be undone.
+/// A permutation of 27-bit numbers: every step is invertible.
 const fn shuffled(n: u64) -> u64 {
     let mut x = n;
     x = x.wrapping_mul(0x9E37_79B9_7F4A_7C15) & MASK;
@@ -45,12 +45,12 @@ enum Piece {
     Recipient,
 }
 
-/// A text in which `{n}` is a running number and `{to}` a recipient of its own.
+/// A text in which `{n}` is a sequence number and `{to}` a distinct recipient.
 #[derive(Debug)]
 pub(crate) struct Template(Vec<Piece>);
 
 impl Template {
-    /// Reads a template; braces around anything else stay as they are.
+    /// Parses a template; other braces are literal.
     pub(crate) fn parse(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -72,7 +72,7 @@ impl Template {
     /// Appends the text for request `n`.
     pub(crate) fn render(&self, out: &mut Vec<u8>, n: u64, recipients: Recipients) {
         for piece in &self.0 {
-            // Writing into memory can't fail.
+            // Writing to memory cannot fail.
             let _ = match piece {
                 Piece::Text(text) => out.write_all(text.as_bytes()),
                 Piece::Number => write!(out, "{n}"),
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_filled_and_other_braces_stay() {
+    fn placeholders_are_replaced_and_other_braces_are_literal() {
         let mut out = Vec::new();
         let template = Template::parse(r#"{"to":"+{to}","text":"no {n}{n}"}"#);
         template.render(&mut out, 7, Recipients::Sequential);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn shuffled_recipients_are_all_different() {
+    fn shuffled_recipients_are_distinct() {
         let mut seen = vec![false; 1 << BITS];
         for n in 0..1u64 << 20 {
             let at = &mut seen[usize::try_from(shuffled(n)).unwrap()];

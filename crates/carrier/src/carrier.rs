@@ -1,84 +1,85 @@
-//! The one trait behind which every carrier stands, and the line that joins it to the engine.
+//! The [`Carrier`] trait, and the channels and events that connect a carrier to the engine.
 
-use crate::condition::Condition;
-use heliograph_domain::inbound::Incoming;
+use crate::link_status::LinkStatus;
+use heliograph_domain::inbound::IncomingSms;
 use heliograph_domain::receipt::Receipt;
-use heliograph_domain::submission::{Outcome, Submission};
+use heliograph_domain::submission::{Submission, SubmitOutcome};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
-/// A road to the handsets.
+/// A connection to an SMSC that delivers messages to handsets.
 pub trait Carrier: Send + 'static {
-    /// Works until `line.stop` turns true, then drains what is in flight and ends. Connects and
-    /// reconnects by itself; never panics on what the other side sends.
-    fn run(self: Box<Self>, line: Line) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+    /// Runs until `channels.stop` turns true, then drains the pending submissions and returns
+    /// (graceful shutdown). Connects and reconnects by itself, and never panics on malformed input.
+    fn run(self: Box<Self>, channels: CarrierChannels) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-/// The carrier's end of the line. The engine holds the other ends.
+/// The carrier's ends of the channels to the engine.
 #[derive(Debug)]
-pub struct Line {
-    /// Parts to submit, in order. Taken off only while the window has room. While the carrier is
-    /// not bound, each is answered with [`Outcome::NotSent`] so that its lease is given back.
+pub struct CarrierChannels {
+    /// Parts to submit, in order. The carrier receives only while its window has room. While it is
+    /// not bound, it answers each part with [`SubmitOutcome::NotSent`] so that the lease is released.
     pub submissions: mpsc::Receiver<Submission>,
-    /// What happened, in wire order; one batch per read from the wire.
-    pub events: mpsc::Sender<Vec<Event>>,
-    /// Which receipts and messages are committed (or could not be).
+    /// Events in wire order; one batch per read from the wire.
+    pub events: mpsc::Sender<Vec<CarrierEvent>>,
+    /// The engine's reports on which receipts and inbound messages are committed.
     pub acks: mpsc::Receiver<Vec<Ack>>,
-    /// Where the carrier tells how the line is.
-    pub condition: Arc<Condition>,
+    /// The live status of the link, written by the carrier.
+    pub link_status: Arc<LinkStatus>,
     /// Turns true once, when the node shuts down.
     pub stop: watch::Receiver<bool>,
 }
 
-/// Something that happened on the wire.
+/// An event on the link to an SMSC.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// A bind is up: submissions flow.
+pub enum CarrierEvent {
+    /// The carrier is bound and accepts submissions.
     Bound,
-    /// No bind is up any more; why, in words for the operator.
+    /// The carrier is no longer bound. Contains the reason in words for the operator.
     Unbound(String),
-    /// What became of a submission.
+    /// The outcome of a submission is known.
     Submitted {
         /// [`Submission::token`].
         token: u64,
         /// [`Submission::part`].
         part: u8,
-        /// The verdict.
-        outcome: Outcome,
+        /// The outcome.
+        outcome: SubmitOutcome,
     },
-    /// A final delivery receipt. The carrier acknowledges it on the wire only after its [`Ack`].
+    /// A final delivery receipt arrived. The carrier acknowledges it on the wire only after its
+    /// [`Ack`].
     Receipt {
-        /// To be sent back in an [`Ack`].
-        handle: Handle,
-        /// What it says.
+        /// The handle to return in the [`Ack`].
+        handle: DeliverSmHandle,
+        /// The decoded receipt.
         receipt: Receipt,
     },
-    /// Something that a person sent. The carrier acknowledges it on the wire only after its
-    /// [`Ack`].
+    /// An inbound message arrived. The carrier acknowledges it on the wire only after its [`Ack`].
     Message {
-        /// To be sent back in an [`Ack`].
-        handle: Handle,
-        /// What it says, and to whom.
-        incoming: Incoming,
+        /// The handle to return in the [`Ack`].
+        handle: DeliverSmHandle,
+        /// The decoded message, or one part of it.
+        incoming: IncomingSms,
     },
 }
 
-/// Names one unacknowledged PDU of one session.
+/// The identity of one unacknowledged deliver_sm of one session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Handle {
-    /// Which session of this carrier, counted from 1: an ack for an earlier one is dropped.
+pub struct DeliverSmHandle {
+    /// The number of the carrier's session, counted from 1. Acks for earlier sessions are dropped.
     pub session: u64,
-    /// The PDU's sequence_number.
+    /// The sequence_number of the PDU.
     pub sequence: u32,
 }
 
-/// The engine's answer to an [`Event::Receipt`] or an [`Event::Message`].
+/// The engine's answer to a [`CarrierEvent::Receipt`] or a [`CarrierEvent::Message`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ack {
     /// The handle of the event.
-    pub handle: Handle,
-    /// True when it is committed; false asks the carrier to send it again later (ESME_RX_T_APPN).
+    pub handle: DeliverSmHandle,
+    /// True when the event is committed. False makes the SMSC send it again later
+    /// (ESME_RX_T_APPN).
     pub committed: bool,
 }

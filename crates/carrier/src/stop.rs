@@ -1,8 +1,8 @@
-//! The signal that the node shuts down.
+//! The signal that starts a graceful shutdown.
 
 use tokio::sync::watch;
 
-/// Turns ready when `stop` is true, or whoever could say so is gone.
+/// Waits until `stop` is true or its sender is dropped.
 pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

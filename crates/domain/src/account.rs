@@ -1,21 +1,21 @@
-//! Accounts: whose a thing is, in which mode, and what a key may do.
+//! Accounts: live and test mode, roles of members, and scopes of API keys.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Whether a thing is real. A key sees only its own mode; test messages never reach a real carrier
-/// and never cost money.
+/// The mode of an account's data. Live and test data are separate: an API key sees only its own
+/// mode. Test mode is a sandbox: its messages reach only the simulated carrier and cost nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Real messages, real money.
+    /// Real messages, which cost money.
     Live,
-    /// The simulated carrier, no money.
+    /// The sandbox: the simulated carrier, free of charge.
     Test,
 }
 
 impl Mode {
-    /// As stored.
+    /// Returns the stored code.
     pub const fn code(self) -> i16 {
         match self {
             Self::Live => 0,
@@ -23,7 +23,7 @@ impl Mode {
         }
     }
 
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub const fn from_code(code: i16) -> Option<Self> {
         match code {
             0 => Some(Self::Live),
@@ -32,7 +32,7 @@ impl Mode {
         }
     }
 
-    /// As on the wire: `live` or `test`.
+    /// Returns the name on the wire: `live` or `test`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -47,24 +47,24 @@ impl fmt::Display for Mode {
     }
 }
 
-/// What a person may do in an account, from all of it down to looking on.
+/// The role of a member of an account, from the most to the least powerful.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Role {
-    /// Everything, and who else is an owner.
+    /// May do everything, including adding and removing owners.
     Owner,
-    /// Keys, webhooks and people, but not the owners.
+    /// Manages API keys, webhooks and members, except owners.
     Admin,
-    /// Sends, and looks after lists.
+    /// Sends messages and maintains opt-out lists.
     Member,
-    /// Looks on.
+    /// Has read-only access.
     Viewer,
 }
 
 impl Role {
-    /// All of them, the mightiest first.
+    /// All roles, the most powerful first.
     pub const ALL: [Self; 4] = [Self::Owner, Self::Admin, Self::Member, Self::Viewer];
 
-    /// As stored.
+    /// Returns the stored code.
     pub const fn code(self) -> i16 {
         match self {
             Self::Owner => 0,
@@ -74,12 +74,12 @@ impl Role {
         }
     }
 
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub fn from_code(code: i16) -> Option<Self> {
         Self::ALL.into_iter().find(|r| r.code() == code)
     }
 
-    /// As people write it: `owner`, `admin`, `member`, `viewer`.
+    /// Returns the name: `owner`, `admin`, `member` or `viewer`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Owner => "owner",
@@ -89,17 +89,17 @@ impl Role {
         }
     }
 
-    /// From the written form.
+    /// Returns the role of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|r| r.name() == name)
     }
 
-    /// Whether such a person makes keys, webhooks and invitations.
+    /// Returns whether the role may manage API keys, webhooks and members.
     pub const fn manages(self) -> bool {
         matches!(self, Self::Owner | Self::Admin)
     }
 
-    /// What such a person may do of what keys can do.
+    /// Returns the scopes that the role has in the dashboard, as an API key would.
     pub const fn scopes(self) -> Scopes {
         match self {
             Self::Owner | Self::Admin | Self::Member => Scopes::ALL,
@@ -108,22 +108,22 @@ impl Role {
     }
 }
 
-/// One thing that a key may be allowed to do.
+/// A permission of an API key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// Send messages.
+    /// Sends messages.
     Send,
-    /// Read what there is.
+    /// Reads data.
     Read,
-    /// Change contacts, lists and campaigns.
+    /// Changes contacts, lists and campaigns.
     Manage,
 }
 
 impl Scope {
-    /// All of them, in the order in which they are listed.
+    /// All scopes, in the order in which they are listed.
     pub const ALL: [Self; 3] = [Self::Send, Self::Read, Self::Manage];
 
-    /// As written by people: `send`, `read`, `manage`.
+    /// Returns the name: `send`, `read` or `manage`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Send => "send",
@@ -141,30 +141,30 @@ impl Scope {
     }
 }
 
-/// The set of things that a key may do, stored as bits.
+/// A set of scopes, stored as a bit set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scopes(i16);
 
 impl Scopes {
-    /// Everything: what a key gets when nothing is said.
+    /// All scopes: the default of a new API key.
     pub const ALL: Self = Self(7);
 
-    /// From the stored bits.
+    /// Returns the set of stored bits; unknown bits are ignored.
     pub const fn from_bits(bits: i16) -> Self {
         Self(bits & 7)
     }
 
-    /// The bits to store.
+    /// Returns the bits to store.
     pub const fn bits(self) -> i16 {
         self.0
     }
 
-    /// Whether `scope` is allowed.
+    /// Returns whether the set contains `scope`.
     pub const fn allow(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
     }
 
-    /// The names, in order.
+    /// Returns the names of the scopes, in listing order.
     pub fn names(self) -> Vec<&'static str> {
         Scope::ALL.into_iter().filter(|s| self.allow(*s)).map(Scope::name).collect()
     }

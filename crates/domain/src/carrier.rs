@@ -1,33 +1,33 @@
-//! Carriers and routes: who takes a message, and over what.
+//! Carriers: routing by prefix, and the status of their links.
 
 use crate::id::CarrierId;
 use crate::phone::Recipient;
 use crate::time::Timestamp;
 
-/// The name of the carrier that every test message goes to.
+/// The name of the simulated carrier, which takes every message of test mode.
 pub const SIMULATED: &str = "simulated";
 
-/// One rule: recipients that begin with `prefix` go to the first of `carriers`.
+/// A routing rule: messages to recipients that begin with `prefix` go to the first of `carriers`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Leading digits of the international number; empty matches all.
+    /// The leading digits of the international number; an empty prefix matches every number.
     pub prefix: String,
-    /// In order of preference, never empty.
+    /// The carriers in order of preference; never empty.
     pub carriers: Vec<CarrierId>,
 }
 
-/// The routing table: the longest prefix wins.
+/// The routing table. The rule with the longest matching prefix wins.
 #[derive(Clone, Debug, Default)]
-pub struct Routes(Vec<Route>);
+pub struct RoutingTable(Vec<Route>);
 
-impl Routes {
-    /// A table of these rules, in any order.
+impl RoutingTable {
+    /// Builds a table of these rules, which may come in any order.
     pub fn new(mut routes: Vec<Route>) -> Self {
         routes.sort_by_key(|r| std::cmp::Reverse(r.prefix.len()));
         Self(routes)
     }
 
-    /// The carriers for `recipient`, in order of preference; `None` when no rule matches.
+    /// Returns the carriers for `recipient` in order of preference, or `None` if no rule matches.
     pub fn find(&self, recipient: Recipient) -> Option<&[CarrierId]> {
         let digits = recipient.to_string();
         let route = self.0.iter().find(|r| digits.starts_with(&r.prefix))?;
@@ -35,22 +35,22 @@ impl Routes {
     }
 }
 
-/// How one node's line to one carrier is.
+/// The status of one node's link to one carrier.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BindStatus {
-    /// To whom.
+    /// The carrier.
     pub carrier: CarrierId,
-    /// How many binds there should be.
+    /// The configured number of SMPP binds.
     pub binds: u16,
-    /// How many of them are up.
+    /// The number of binds that are up.
     pub bound: u16,
-    /// The most parts that may be without an answer.
+    /// The window: the maximum number of parts that may await a response.
     pub window: u32,
-    /// How many are.
+    /// The number of parts that await a response.
     pub unanswered: u32,
-    /// Whether the SMSC has just asked for a slower pace.
+    /// True if the SMSC has recently throttled this link.
     pub throttled: bool,
-    /// What went wrong last, and when.
+    /// The last error and its time.
     pub last_error: Option<(String, Timestamp)>,
 }
 
@@ -62,10 +62,10 @@ mod tests {
     fn the_longest_prefix_wins() {
         let route =
             |prefix: &str, id| Route { prefix: prefix.into(), carriers: vec![CarrierId(id)] };
-        let routes = Routes::new(vec![route("", 1), route("4477", 3), route("44", 2)]);
+        let routes = RoutingTable::new(vec![route("", 1), route("4477", 3), route("44", 2)]);
         for (number, carrier) in [(447_700_900_123, 3), (442_079_460_000, 2), (6_598_234_567, 1)] {
             assert_eq!(routes.find(Recipient(number)), Some([CarrierId(carrier)].as_slice()));
         }
-        assert_eq!(Routes::default().find(Recipient(447_700_900_123)), None);
+        assert_eq!(RoutingTable::default().find(Recipient(447_700_900_123)), None);
     }
 }

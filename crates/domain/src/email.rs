@@ -1,16 +1,17 @@
-//! Email addresses, as far as one can tell without sending mail.
+//! Email addresses, validated as far as possible without sending mail.
 
-/// The longest address that mail can have, in bytes.
-const LONGEST: usize = 254;
+/// The maximum length of an address in bytes (RFC 5321).
+const MAX_LENGTH: usize = 254;
 
-/// Reads an address: something, an @, something; no spaces, and ASCII alone, so that no two addresses look alike (a
-/// host with other letters has a spelling in ASCII). It is trimmed and lower-case from here on.
+/// Parses an address of the form `name@host` and returns it trimmed and in lower case. Only
+/// printable ASCII is accepted, so that no two addresses look alike (an internationalized host has
+/// an ASCII form, punycode).
 pub fn parse(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let (name, host) = text.split_once('@')?;
-    let clean = text.chars().all(|c| c.is_ascii_graphic() && !"<>,;\"".contains(c));
-    let whole = !name.is_empty() && !host.is_empty() && !host.contains('@');
-    (clean && whole && text.len() <= LONGEST).then_some(text)
+    let valid_chars = text.chars().all(|c| c.is_ascii_graphic() && !"<>,;\"".contains(c));
+    let has_both_sides = !name.is_empty() && !host.is_empty() && !host.contains('@');
+    (valid_chars && has_both_sides && text.len() <= MAX_LENGTH).then_some(text)
 }
 
 #[cfg(test)]
@@ -18,10 +19,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_an_address_is_taken_in_one_spelling() {
+    fn addresses_are_validated_and_normalized() {
         assert_eq!(parse(" Ann@Example.COM "), Some("ann@example.com".to_owned()));
         assert_eq!(parse("demo@localhost"), Some("demo@localhost".to_owned()));
-        for wrong in [
+        for invalid in [
             "",
             "ann",
             "@b",
@@ -36,7 +37,7 @@ mod tests {
             "ann@exämple.com",
             &format!("a@{}", "b".repeat(254)),
         ] {
-            assert_eq!(parse(wrong), None, "{wrong}");
+            assert_eq!(parse(invalid), None, "{invalid}");
         }
     }
 }

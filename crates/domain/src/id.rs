@@ -1,13 +1,14 @@
-//! Identifiers: UUIDv7 on the wire, 16 bytes in the database.
+//! Identifiers: UUIDv7 for what the API shows (16 bytes in the database), small integers for
+//! internal keys.
 
 use crate::time::Timestamp;
 use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// Makes ids. Handed in, so that the rules never touch a random source and tests can repeat a run.
+/// Generates ids. Injected, so that the rules use no random source and tests are reproducible.
 pub trait Ids: Send + Sync + 'static {
-    /// A fresh UUIDv7 whose first 48 bits are `at` in milliseconds.
+    /// Returns a new UUIDv7 whose first 48 bits are `at` in milliseconds.
     fn next(&self, at: Timestamp) -> Uuid;
 }
 
@@ -18,7 +19,7 @@ macro_rules! ids {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// The smallest such id of this instant: ids begin with their time.
+            /// Returns the smallest id of a point in time, because ids sort by their timestamp.
             pub fn first_at(at: Timestamp) -> Self {
                 let millis = u128::try_from(at.millis()).unwrap_or(0) & 0xffff_ffff_ffff;
                 Self(Uuid::from_u128(millis << 80))
@@ -42,43 +43,45 @@ macro_rules! ids {
 }
 
 ids! {
-    /// One message, from the request to its last receipt.
+    /// The id of a message.
     MessageId,
-    /// One API key (not its secret).
+    /// The id of an API key (not its secret).
     ApiKeyId,
-    /// One person who signs in.
+    /// The id of a user, a person who signs in.
     UserId,
-    /// One sign-in of a person, from one browser (not its secret).
+    /// The id of a session, one sign-in from one browser (not its secret).
     SessionId,
-    /// One invitation to an account (not its secret).
+    /// The id of an invitation to an account (not its secret).
     InvitationId,
-    /// One line of the audit log.
+    /// The id of an entry of the audit log.
     AuditId,
-    /// One event that webhooks tell of: the `webhook-id`, the same at every endpoint and in every attempt.
+    /// The id of a webhook event: the `webhook-id` header, the same for every endpoint and every
+    /// attempt, so that receivers can use it as an idempotency key.
     EventId,
-    /// One message that a person sent to a number of ours.
+    /// The id of an inbound message.
     InboundId,
-    /// One opt-out list.
+    /// The id of an opt-out list.
     OptoutListId,
 }
 
-/// An account's number inside one installation. It leads the keys of the hot tables, so it is
-/// narrow; it never appears in the API.
+/// The number of an account within an installation. It is the leading key column of the busiest
+/// tables, so it is small. The API never shows it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AccountId(pub i64);
 
-/// Names one part: whose, of which message, the how manieth.
+/// The key of a message part: account, message, and sequence number of the part from 1.
 pub type PartKey = (AccountId, MessageId, u8);
 
-/// A carrier's number inside one installation, given to its configured name for good.
+/// The number of a carrier within an installation, assigned permanently to its configured name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CarrierId(pub i16);
 
-/// A node's number inside one installation: the owner written into leases.
+/// The number of a node within an installation: the owner of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub i32);
 
-/// A webhook endpoint's number inside one installation. It leads the key of the deliveries, so it is narrow.
+/// The number of a webhook endpoint within an installation. It is the leading key column of the
+/// deliveries, so it is small.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EndpointId(pub i32);
 

@@ -1,30 +1,30 @@
-//! Incoming messages: what a person sends, and the few words in it that mean something to us.
+//! Inbound SMS as carriers deliver them, and the keywords STOP, START and HELP.
 
 use crate::text::Concat;
 
-/// What a person sent, as a carrier hands it over: a whole message, or one part of one.
+/// An inbound SMS as a carrier delivers it (`deliver_sm`): a whole message, or one part of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Incoming {
-    /// Who sent it, as the carrier wrote it: digits without the plus, or an alphanumeric name.
+pub struct IncomingSms {
+    /// The sender as the carrier reports it: digits without the plus, or an alphanumeric name.
     pub from: String,
-    /// The number written to, digits without the plus.
+    /// The number that the message was sent to, as digits without the plus.
     pub to: String,
-    /// The text, decoded and without NUL characters, which PostgreSQL can't store.
+    /// The decoded text, without NUL characters, which PostgreSQL cannot store.
     pub text: String,
-    /// Which part of which message it is, unless it is a whole one.
+    /// The concatenation header if this is one of several parts.
     pub concat: Option<Concat>,
-    /// The label of the message that it answers. Only a simulated SMSC tells.
+    /// The label of the message that it replies to. Only the simulated SMSC provides it.
     pub label: Option<i64>,
 }
 
-/// What a message of one known word asks for.
+/// The request of an inbound message that consists of a keyword.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Keyword {
-    /// Nothing more, please.
+    /// Opt out: send no more messages.
     Stop,
-    /// More again, please.
+    /// Opt in again.
     Start,
-    /// Who are you?
+    /// Ask who the sender is.
     Help,
 }
 
@@ -50,7 +50,7 @@ impl Keyword {
     const ALL: [(Self, &[&str]); 3] =
         [(Self::Stop, STOP), (Self::Start, START), (Self::Help, HELP)];
 
-    /// As stored.
+    /// Returns the stored code.
     pub const fn code(self) -> i16 {
         match self {
             Self::Stop => 1,
@@ -59,7 +59,7 @@ impl Keyword {
         }
     }
 
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub const fn from_code(code: i16) -> Option<Self> {
         match code {
             1 => Some(Self::Stop),
@@ -69,7 +69,7 @@ impl Keyword {
         }
     }
 
-    /// As on the wire.
+    /// Returns the name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Stop => "STOP",
@@ -79,25 +79,25 @@ impl Keyword {
     }
 }
 
-/// The keyword that `text` is: all of it, whatever its case and punctuation. A keyword among other
-/// words is none, for "don't stop" is not "stop".
+/// Returns the keyword if the whole text is one, regardless of case and punctuation. A keyword
+/// among other words does not count: "don't stop" is not "stop".
 pub fn keyword(text: &str) -> Option<Keyword> {
     let words = words(text);
     let found = Keyword::ALL.iter().find(|(_, list)| list.contains(&words.as_str()));
     found.map(|(keyword, _)| *keyword)
 }
 
-/// The words of `text` in capitals, with one space between them: whatever else stands between or
-/// around them counts for nothing, which makes OPT OUT of OPT-OUT.
+/// Returns the words of `text` in upper case, separated by single spaces. All other characters are
+/// separators, so OPT-OUT becomes OPT OUT.
 fn words(text: &str) -> String {
     let narrow: String = text.chars().map(narrow).collect();
-    // The only letter of the lists that can be written in two ways.
+    // The only letter of the lists with a decomposed form.
     let capitals = narrow.to_uppercase().replace("E\u{302}", "Ê");
     let words = capitals.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Letters as wide as an ideogram, which East Asian keyboards write, are the same letters.
+/// Maps full-width letters, which East Asian keyboards produce, to ASCII.
 fn narrow(c: char) -> char {
     match u32::from(c) {
         wide @ 0xFF01..=0xFF5E => char::from_u32(wide - 0xFEE0).unwrap_or(c),
@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn stored_codes_read_back() {
+    fn stored_codes_round_trip() {
         for (keyword, code, name) in
             [(Keyword::Stop, 1, "STOP"), (Keyword::Start, 2, "START"), (Keyword::Help, 3, "HELP")]
         {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_of_the_lists_is_known() {
+    fn every_listed_keyword_is_recognized() {
         let stop = "STOP,STOPALL,STOP ALL,UNSUBSCRIBE,CANCEL,END,QUIT,REVOKE,OPTOUT,OPT OUT,OPT-OUT,REMOVE,ARRET,ARRÊT";
         for (list, expected) in
             [(stop, Keyword::Stop), ("START,UNSTOP", Keyword::Start), ("HELP,INFO", Keyword::Help)]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn case_spaces_and_punctuation_count_for_nothing() {
+    fn case_spaces_and_punctuation_are_ignored() {
         for text in [
             "Stop!",
             "\"STOP\".",
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keyword_among_other_words_is_none() {
+    fn keywords_among_other_words_are_ignored() {
         for text in [
             "",
             " ",
@@ -195,7 +195,7 @@ mod tests {
             "arre\u{300}t",
             "the end",
             "informer",
-            // Cyrillic, and a mathematician's.
+            // Cyrillic and mathematical lookalikes.
             "ЅТОР",
             "𝐒𝐓𝐎𝐏",
             "停止",
@@ -206,12 +206,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_surrounds_a_word_changes_nothing(before in "[ .,!\"'()\n-]{0,9}", after in "[ .,!?\n-]{0,9}") {
+        fn surrounding_punctuation_is_ignored(before in "[ .,!\"'()\n-]{0,9}", after in "[ .,!?\n-]{0,9}") {
             prop_assert_eq!(keyword(&format!("{before}Stop{after}")), Some(Keyword::Stop));
         }
 
         #[test]
-        fn anything_is_read(text: String) {
+        fn any_text_is_parsed_without_panic(text: String) {
             let _ = keyword(&text);
         }
     }

@@ -1,33 +1,33 @@
-//! Inbound messages: what a person sent to one of an account's numbers, as it is kept and told.
+//! Inbound messages: stored messages that people sent to a number of an account.
 
 use crate::account::Mode;
 use crate::id::{AccountId, CarrierId, InboundId, MessageId};
 use crate::inbound::Keyword;
 use crate::time::Timestamp;
 
-/// One message that a person sent.
+/// An inbound message, joined from all its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InboundMessage {
-    /// Its id.
+    /// The id.
     pub id: InboundId,
-    /// Whose number it was written to.
+    /// The account that owns the number.
     pub account: AccountId,
-    /// In which world.
+    /// The mode of the number.
     pub mode: Mode,
-    /// Who brought it.
+    /// The carrier that delivered it.
     pub carrier: CarrierId,
-    /// Who sent it: digits without the plus, or a name.
+    /// The sender: digits without the plus, or an alphanumeric name.
     pub from: String,
-    /// The number that it was written to.
+    /// The number that the message was sent to.
     pub to: String,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// When its last part came.
+    /// When the last part arrived.
     pub received_at: Timestamp,
-    /// The last message from that number to that person.
+    /// The last message sent from this number to this sender.
     pub in_reply_to: Option<MessageId>,
-    /// What it asks for, when it is one of the known words.
+    /// The keyword, if the text is one.
     pub keyword: Option<Keyword>,
-    /// Whether all of its parts came.
+    /// True if all parts arrived.
     pub complete: bool,
 }

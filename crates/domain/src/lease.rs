@@ -1,4 +1,5 @@
-//! Leases: one node's right, for a while, to submit one message.
+//! Leases: the temporary right of one node to submit one message or deliver one webhook, and
+//! fencing.
 
 use crate::id::{AccountId, CarrierId, EndpointId, EventId, MessageId, NodeId};
 use crate::message::Message;
@@ -6,74 +7,77 @@ use crate::time::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a lease holds by the database's clock.
+/// The duration of a lease, by the database's clock.
 pub const LEASE: Duration = Duration::from_secs(60);
-/// Age at which a lease that is still needed is renewed.
+/// The age at which a lease that is still needed is renewed.
 pub const RENEW_AFTER: Duration = Duration::from_secs(20);
-/// Age after which its holder must not submit any more: well before another node may take over.
+/// The age after which the holder must stop submitting: well before another node may take over.
 pub const STOP_AFTER: Duration = Duration::from_secs(45);
 
-/// Which of the carrier's work comes first: all that is due in a lower lane goes before any in a
-/// higher one.
+/// A priority class of the queue of a carrier. Everything that is due in a lower lane goes before
+/// anything in a higher one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Lane(pub i16);
 
 impl Lane {
-    /// Single sends.
+    /// Single messages.
     pub const SINGLE: Self = Self(0);
-    /// The lanes that exist, first come first.
+    /// All lanes, the most urgent first.
     pub const ALL: [Self; 1] = [Self::SINGLE];
 }
 
-/// A row of the queue as its holder knows it: the key, and what fences every change.
+/// A lease of a row of the queue: its key, and the fencing token (`owner` and `attempt`) that makes
+/// every change by a stale holder a no-op.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// Whose work it is.
+    /// The carrier of the queue.
     pub carrier: CarrierId,
-    /// Its lane.
+    /// The lane of the row.
     pub lane: Lane,
-    /// When it was due.
+    /// When the message was due.
     pub due_at: Timestamp,
-    /// The message.
+    /// The id of the message.
     pub message: MessageId,
-    /// Whose message it is.
+    /// The account of the message.
     pub account: AccountId,
-    /// Who holds it.
+    /// The node that holds the lease.
     pub owner: NodeId,
-    /// Counts leases of this row: with the owner it makes each lease unique.
+    /// The number of leases of this row so far: with the owner, it identifies the lease.
     pub attempt: u16,
 }
 
-/// A leased message with all that is needed to submit it.
+/// A leased message with everything needed to submit it.
 #[derive(Clone, Debug)]
-pub struct Leased {
-    /// The right to submit it.
+pub struct LeasedMessage {
+    /// The lease.
     pub lease: Lease,
-    /// What to submit.
+    /// The message to submit.
     pub message: Arc<Message>,
-    /// How often the carrier put it off.
+    /// The number of times that the carrier deferred it.
     pub tries: u16,
-    /// How often no response came.
+    /// The number of times that no response arrived.
     pub doubts: u16,
-    /// An earlier lease was never given back: it may have been submitted already.
+    /// True if an earlier lease expired without being released: the message may have been
+    /// submitted.
     pub in_doubt: bool,
-    /// The parts that the carrier has already taken (only for messages of several parts).
-    pub parts_taken: Vec<u8>,
+    /// The parts that the carrier has already accepted (only for messages of several parts).
+    pub accepted_parts: Vec<u8>,
 }
 
-/// A row of the deliveries as its holder knows it.
+/// A lease of a webhook delivery: the key of its row, and the fencing token (`owner` and
+/// `attempt`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeliveryLease {
-    /// Who is to be told.
+    /// The endpoint to deliver to.
     pub endpoint: EndpointId,
-    /// When that was due.
+    /// When the delivery was due.
     pub due_at: Timestamp,
-    /// What.
+    /// The event to deliver.
     pub event: EventId,
-    /// Who holds it.
+    /// The node that holds the lease.
     pub owner: NodeId,
-    /// Counts leases of this row: with the owner it makes each lease unique.
+    /// The number of leases of this row so far: with the owner, it identifies the lease.
     pub attempt: u16,
-    /// How many POSTs there were before.
+    /// The number of delivery attempts (POSTs) before this one.
     pub tries: u16,
 }

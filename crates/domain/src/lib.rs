@@ -1,9 +1,16 @@
-//! What things are: plain types and pure rules, without any input or output.
+//! The domain model: plain types and pure rules, without I/O.
 //!
-//! Nothing here reads a clock, a random source, a file or a socket; whoever needs one hands it in.
+//! Nothing in this crate reads a clock, a random source, a file or a socket: callers inject them
+//! ([`time::Clock`], [`id::Ids`], [`secret::Random`], [`egress_policy::Resolver`]).
+//!
+//! Enums have up to two representations: `code` and `from_code` for the database, `name` and
+//! `from_name` for the wire (API, webhooks, command line). A parser returns `None`, or an error
+//! whose text tells the user what to change.
 
 pub mod account;
 pub mod carrier;
+pub mod delivery_error;
+pub mod egress_policy;
 pub mod email;
 pub mod event;
 pub mod id;
@@ -11,6 +18,7 @@ pub mod inbound;
 pub mod inbound_message;
 pub mod lease;
 pub mod message;
+pub mod message_limits;
 pub mod money;
 #[cfg(feature = "openapi")]
 pub mod openapi;
@@ -25,9 +33,9 @@ pub mod retry;
 pub mod secret;
 pub mod stats;
 pub mod submission;
-pub mod target;
 pub mod text;
 pub mod time;
 pub mod totp;
-pub mod trouble;
 pub mod webhook;
+pub mod webhook_url;
+pub mod wording;

@@ -1,4 +1,5 @@
-//! The message state machine: one pure function, forward only.
+//! Messages and their state machine: [`apply`] is one pure function, and statuses only move
+//! forward.
 
 use crate::account::Mode;
 use crate::id::{AccountId, ApiKeyId, CarrierId, MessageId};
@@ -11,27 +12,27 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// Where a message stands.
+/// The status of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Status {
-    /// Accepted and durable, not (wholly) sent.
+pub enum MessageStatus {
+    /// Accepted and durable, but not all parts are sent.
     Queued,
-    /// A carrier took all its parts.
+    /// A carrier accepted all parts.
     Sent,
-    /// On the handset.
+    /// The message arrived on the handset.
     Delivered,
-    /// Never will be.
+    /// The message will not be delivered.
     Failed,
-    /// Called back before any part went out.
+    /// Cancelled before any part was sent.
     Cancelled,
 }
 
-impl Status {
-    /// All of them.
+impl MessageStatus {
+    /// All statuses.
     pub const ALL: [Self; 5] =
         [Self::Queued, Self::Sent, Self::Delivered, Self::Failed, Self::Cancelled];
 
-    /// As stored.
+    /// Returns the stored code.
     pub const fn code(self) -> i16 {
         match self {
             Self::Queued => 0,
@@ -42,12 +43,12 @@ impl Status {
         }
     }
 
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub fn from_code(code: i16) -> Option<Self> {
         Self::ALL.into_iter().find(|s| s.code() == code)
     }
 
-    /// As on the wire.
+    /// Returns the name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queued => "QUEUED",
@@ -58,19 +59,19 @@ impl Status {
         }
     }
 
-    /// Whether nothing can follow.
+    /// Returns whether the status is final.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Delivered | Self::Failed | Self::Cancelled)
     }
 }
 
-/// Why a text is no status.
+/// The error of an unknown status name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("this must be one of QUEUED, SENT, DELIVERED, FAILED, CANCELLED")]
+#[error("must be one of QUEUED, SENT, DELIVERED, FAILED, CANCELLED")]
 pub struct BadStatus;
 
-/// Reads what [`Status::name`] writes.
-impl FromStr for Status {
+/// Parses the output of [`MessageStatus::name`].
+impl FromStr for MessageStatus {
     type Err = BadStatus;
 
     fn from_str(text: &str) -> Result<Self, BadStatus> {
@@ -78,7 +79,7 @@ impl FromStr for Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for MessageStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -86,32 +87,32 @@ impl fmt::Display for Status {
 
 macro_rules! failure_codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $wire:literal, $permanent:literal, $detail:literal;)+) => {
-        /// Why a message failed.
+        /// The reason why a message failed.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum FailureCode {
             $($(#[$doc])* $name,)+
         }
 
         impl FailureCode {
-            /// All of them.
+            /// All failure codes.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// As stored; never 0.
+            /// Returns the stored code; never 0.
             pub const fn code(self) -> i16 {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// As on the wire.
+            /// Returns the name on the wire.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => $wire,)+ }
             }
 
-            /// Whether sending the same message again would fail again.
+            /// Returns whether the same message would fail again if it were resent.
             pub const fn permanent(self) -> bool {
                 match self { $(Self::$name => $permanent,)+ }
             }
 
-            /// One sentence for the person who sent it.
+            /// Returns a sentence that explains the failure to the sender.
             pub const fn detail(self) -> &'static str {
                 match self { $(Self::$name => $detail,)+ }
             }
@@ -120,142 +121,143 @@ macro_rules! failure_codes {
 }
 
 failure_codes! {
-    /// The carrier does not know the number.
-    InvalidRecipient = 1, "invalid_recipient", true, "The carrier says that this number does not exist.";
+    /// The carrier does not know the recipient.
+    InvalidRecipient = 1, "invalid_recipient", true, "The carrier reports that this number does not exist.";
     /// The handset could not be reached.
     Unreachable = 2, "unreachable", false, "The handset could not be reached.";
     /// The carrier blocks messages to or from these numbers.
     BlockedByCarrier = 3, "blocked_by_carrier", true, "The carrier blocked the message.";
     /// The recipient is on the opt-out list that the message enforces.
     OptedOut = 4, "opted_out", true, "The recipient opted out before the message was sent.";
-    /// The originator is not allowed.
+    /// The carrier does not accept the originator.
     RejectedSender = 5, "rejected_sender", true, "The carrier does not accept this originator.";
-    /// The text is not allowed.
+    /// The carrier does not accept the text.
     RejectedContent = 6, "rejected_content", true, "The carrier does not accept this text.";
-    /// No carrier takes messages for this number.
+    /// No route matches the recipient.
     RouteUnavailable = 7, "route_unavailable", false, "No carrier takes messages for this number.";
-    /// The validity ran out first.
+    /// The validity period ended before the message was delivered.
     Expired = 8, "expired", false, "The message was not delivered within its validity.";
-    /// The carrier never said what became of it.
-    ReceiptTimeout = 9, "receipt_timeout", false, "The carrier never said what became of the message.";
-    /// The carrier had trouble of its own.
+    /// No delivery receipt arrived in time.
+    ReceiptTimeout = 9, "receipt_timeout", false, "No delivery receipt arrived from the carrier in time.";
+    /// The carrier reported an internal error.
     CarrierError = 10, "carrier_error", false, "The carrier could not process the message.";
-    /// The carrier gave no reason that we know.
+    /// The carrier gave no known reason.
     Unknown = 11, "unknown", false, "The carrier gave no known reason.";
 }
 
 impl FailureCode {
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub fn from_code(code: i16) -> Option<Self> {
         Self::ALL.iter().copied().find(|c| c.code() == code)
     }
 }
 
-/// Why a message failed, with the carrier's own code where it gave one.
+/// The failure of a message: its code, and the code of the carrier if it gave one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Our code.
+    /// The failure code.
     pub code: FailureCode,
-    /// The carrier's: SMPP command_status in hexadecimal, or a receipt's `err` or network code.
+    /// The code of the carrier: the SMPP command_status in hexadecimal, or `err` or the network
+    /// error code of a receipt.
     pub carrier_code: Option<String>,
 }
 
 impl Failure {
-    /// A failure that no carrier gave a code for.
-    pub const fn plain(code: FailureCode) -> Self {
+    /// Creates a failure without a carrier code.
+    pub const fn new(code: FailureCode) -> Self {
         Self { code, carrier_code: None }
     }
 }
 
-/// All that never changes about a message.
+/// The immutable properties of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Its name on the wire and in the database.
+    /// The id, on the wire and in the database.
     pub id: MessageId,
-    /// Whose it is.
+    /// The account that sends it.
     pub account: AccountId,
-    /// Whether it is real.
+    /// The mode: live or test.
     pub mode: Mode,
-    /// The key that sent it.
+    /// The API key that sent it; `None` if it was sent from the dashboard or as an automatic reply.
     pub api_key: Option<ApiKeyId>,
     /// The campaign that it belongs to.
     pub campaign: Option<Uuid>,
-    /// Whom it is for.
+    /// The recipient.
     pub recipient: Recipient,
-    /// The recipient's country, where the numbering plan tells.
+    /// The country of the recipient, if the numbering plan defines one.
     pub country: Option<CountryCode>,
-    /// Who it is from.
+    /// The sender.
     pub originator: Originator,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// The client's own name for it.
+    /// The reference given by the client.
     pub reference: Option<String>,
-    /// How it is encoded.
+    /// The encoding of the text.
     pub encoding: Encoding,
-    /// Of how many parts it is.
+    /// The number of parts (segments).
     pub parts: u16,
-    /// What one part costs.
+    /// The price of one part.
     pub part_price: Amount,
-    /// Over whom it goes.
+    /// The carrier that it is routed to.
     pub carrier: CarrierId,
-    /// The opt-out list that it enforces; `None` enforces none.
+    /// The opt-out list that is enforced, if any.
     pub optout_list: Option<Uuid>,
     /// When it was accepted.
     pub accepted_at: Timestamp,
-    /// When it is to be sent, if not at once.
+    /// When it is scheduled to be sent; `None` means immediately.
     pub scheduled_for: Option<Timestamp>,
-    /// After which it must not be delivered any more.
+    /// The end of its validity period: it must not be delivered afterwards.
     pub expires_at: Timestamp,
 }
 
 impl Message {
-    /// When it may be sent first.
+    /// Returns the earliest time at which it may be sent.
     pub fn due_at(&self) -> Timestamp {
         self.scheduled_for.unwrap_or(self.accepted_at)
     }
 
-    /// What all its parts cost.
+    /// Returns the price of all parts.
     pub fn price(&self) -> Amount {
         self.part_price * self.parts
     }
 }
 
-/// All that changes about a message after it was accepted.
+/// The mutable state of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct State {
-    /// Where it stands.
-    pub status: Status,
-    /// Of how many parts it is, 1 to 255.
+pub struct MessageState {
+    /// The status.
+    pub status: MessageStatus,
+    /// The number of parts (segments), 1 to 255.
     pub parts: u16,
-    /// How many of them a carrier took.
+    /// The number of parts that a carrier accepted.
     pub parts_accepted: u16,
-    /// How many of them arrived.
+    /// The number of parts that were delivered.
     pub parts_delivered: u16,
-    /// What one part costs.
+    /// The price of one part.
     pub part_price: Amount,
-    /// Set aside for parts that no carrier took yet.
+    /// The reservation: money set aside for parts that no carrier accepted yet.
     pub reserved: Amount,
-    /// Spent on parts that a carrier took.
+    /// The captured money: charged for parts that a carrier accepted.
     pub captured: Amount,
-    /// Why it failed.
+    /// The failure, if the status is failed.
     pub failure: Option<Failure>,
-    /// When the carrier had taken the last part.
+    /// When the carrier accepted the last part.
     pub sent_at: Option<Timestamp>,
     /// When it reached its final status.
     pub done_at: Option<Timestamp>,
-    /// A part may or may not have reached the carrier, and is waiting to be sent again.
+    /// True if a part may or may not have reached the carrier and waits to be resent.
     pub in_doubt: bool,
-    /// It was sent again after a lost response: the recipient may have it twice.
+    /// True if it was resent after a lost response, so that the recipient may receive it twice.
     pub possible_duplicate: bool,
-    /// A DELIVERED receipt came after it had failed.
+    /// True if a DELIVERED receipt arrived after the message had failed.
     pub late_receipt: bool,
 }
 
-impl State {
-    /// A message as it is accepted.
+impl MessageState {
+    /// Returns the initial state of an accepted message, with the price of all parts reserved.
     pub fn accepted(parts: u16, part_price: Amount) -> Self {
         Self {
-            status: Status::Queued,
+            status: MessageStatus::Queued,
             parts,
             parts_accepted: 0,
             parts_delivered: 0,
@@ -272,161 +274,168 @@ impl State {
     }
 }
 
-/// What can happen to a message.
+/// An event that may change the state of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// A carrier took so many more of its parts.
+pub enum MessageEvent {
+    /// A carrier accepted this many more parts.
     PartsAccepted(u16),
-    /// It will not be sent (any further): refused, opted out, expired, no route.
+    /// No (more) parts will be sent: rejected, opted out, expired, or no route.
     SendFailed(Failure),
-    /// No response came; it will be sent again, over the same carrier.
+    /// No response arrived for a part; it will be resent over the same carrier.
     InDoubt,
-    /// A part arrived.
+    /// A part was delivered.
     PartDelivered,
-    /// A part will never arrive.
+    /// A part will not be delivered.
     PartFailed(Failure),
-    /// Its owner called it back.
+    /// The account cancelled it.
     Cancelled,
 }
 
-/// What `event` at `at` makes of `before`; `None` when it changes nothing (a duplicate, or something
-/// that comes too late). Statuses only move forward, a final one stays, and the reserved money of a
-/// final message is zero.
-pub fn apply(before: &State, at: Timestamp, event: &Event) -> Option<State> {
+/// Returns the state after `event` at the time `at`, or `None` if the event changes nothing because
+/// it is a duplicate or too late. Statuses only move forward, a final status never changes, and a
+/// final message has no reserved money.
+pub fn apply(before: &MessageState, at: Timestamp, event: &MessageEvent) -> Option<MessageState> {
     let mut s = before.clone();
     match (before.status, event) {
-        (Status::Queued, Event::PartsAccepted(n)) => {
+        (MessageStatus::Queued, MessageEvent::PartsAccepted(n)) => {
             let n = (*n).min(s.parts - s.parts_accepted);
             if n == 0 {
                 return None;
             }
             take_parts(&mut s, n);
             if s.parts_accepted == s.parts {
-                s.status = Status::Sent;
+                s.status = MessageStatus::Sent;
                 s.sent_at = Some(at);
                 s.in_doubt = false;
                 deliver_if_complete(&mut s, at);
             }
         }
-        (Status::Queued, Event::SendFailed(f))
-        | (Status::Queued | Status::Sent, Event::PartFailed(f)) => {
-            finish(&mut s, at, Status::Failed);
+        (MessageStatus::Queued, MessageEvent::SendFailed(f))
+        | (MessageStatus::Queued | MessageStatus::Sent, MessageEvent::PartFailed(f)) => {
+            finish(&mut s, at, MessageStatus::Failed);
             s.failure = Some(f.clone());
         }
-        (Status::Queued, Event::InDoubt) => {
+        (MessageStatus::Queued, MessageEvent::InDoubt) => {
             s.in_doubt = true;
             s.possible_duplicate = true;
         }
-        (Status::Queued | Status::Sent, Event::PartDelivered)
+        (MessageStatus::Queued | MessageStatus::Sent, MessageEvent::PartDelivered)
             if s.parts_delivered < s.parts_accepted =>
         {
             s.parts_delivered += 1;
             deliver_if_complete(&mut s, at);
         }
-        (Status::Failed, Event::PartDelivered) if !s.late_receipt => s.late_receipt = true,
-        (Status::Queued, Event::Cancelled) if s.parts_accepted == 0 && !s.in_doubt => {
-            finish(&mut s, at, Status::Cancelled);
+        (MessageStatus::Failed, MessageEvent::PartDelivered) if !s.late_receipt => {
+            s.late_receipt = true
+        }
+        (MessageStatus::Queued, MessageEvent::Cancelled)
+            if s.parts_accepted == 0 && !s.in_doubt =>
+        {
+            finish(&mut s, at, MessageStatus::Cancelled);
         }
         _ => return None,
     }
     Some(s)
 }
 
-fn take_parts(s: &mut State, n: u16) {
+fn take_parts(s: &mut MessageState, n: u16) {
     s.parts_accepted += n;
     let paid = s.part_price * n;
     s.captured = s.captured + paid;
     s.reserved = (s.reserved - paid).max(Amount::ZERO);
 }
 
-fn deliver_if_complete(s: &mut State, at: Timestamp) {
-    if s.status == Status::Sent && s.parts_delivered == s.parts {
-        finish(s, at, Status::Delivered);
+fn deliver_if_complete(s: &mut MessageState, at: Timestamp) {
+    if s.status == MessageStatus::Sent && s.parts_delivered == s.parts {
+        finish(s, at, MessageStatus::Delivered);
     }
 }
 
-fn finish(s: &mut State, at: Timestamp, status: Status) {
+fn finish(s: &mut MessageState, at: Timestamp, status: MessageStatus) {
     s.status = status;
     s.done_at = Some(at);
     s.reserved = Amount::ZERO;
     s.in_doubt = false;
 }
 
-/// What a change of a message does to its account: (added to `available`, added to `reserved`).
-/// The sum of both is what was captured, with its sign turned.
-pub fn money(before: &State, after: &State) -> (Amount, Amount) {
+/// Returns how a state change affects the balance of the account: the amounts to add to `available`
+/// and to `reserved`. Their sum is minus the newly captured amount.
+pub fn balance_change(before: &MessageState, after: &MessageState) -> (Amount, Amount) {
     let reserved = after.reserved - before.reserved;
     let captured = after.captured - before.captured;
     (-(reserved + captured), reserved)
 }
 
-/// What a message costs; once it can cost no more, what it did cost.
-pub fn price(message: &Message, state: &State) -> Amount {
+/// Returns the price of a message. For a failed or cancelled message, it is the captured amount.
+pub fn price(message: &Message, state: &MessageState) -> Amount {
     match state.status {
-        Status::Failed | Status::Cancelled => state.captured,
-        Status::Queued | Status::Sent | Status::Delivered => message.price(),
+        MessageStatus::Failed | MessageStatus::Cancelled => state.captured,
+        MessageStatus::Queued | MessageStatus::Sent | MessageStatus::Delivered => message.price(),
     }
 }
 
-/// What happened to a message, as far as a person wants to know.
+/// An entry of the timeline of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// It was accepted.
+pub enum TimelineEvent {
+    /// The message was accepted.
     Accepted,
-    /// A response was lost; it was sent again, and may have arrived twice.
+    /// The message was resent after a lost response and may have arrived twice.
     SentAgain,
-    /// A carrier took all its parts.
+    /// A carrier accepted all parts.
     Sent,
-    /// It reached its final status.
-    Ended(Status),
-    /// A DELIVERED receipt came after it had failed.
+    /// The message reached its final status.
+    Ended(MessageStatus),
+    /// A DELIVERED receipt arrived after the message had failed.
     LateReceipt,
 }
 
-impl Step {
-    /// All of them.
+impl TimelineEvent {
+    /// All timeline events.
     pub const ALL: [Self; 7] = [
         Self::Accepted,
         Self::SentAgain,
         Self::Sent,
-        Self::Ended(Status::Delivered),
-        Self::Ended(Status::Failed),
-        Self::Ended(Status::Cancelled),
+        Self::Ended(MessageStatus::Delivered),
+        Self::Ended(MessageStatus::Failed),
+        Self::Ended(MessageStatus::Cancelled),
         Self::LateReceipt,
     ];
 
-    /// As on the wire.
+    /// Returns the name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
             Self::SentAgain => "sentAgain",
             Self::Sent => "sent",
-            Self::Ended(Status::Delivered) => "delivered",
-            Self::Ended(Status::Cancelled) => "cancelled",
+            Self::Ended(MessageStatus::Delivered) => "delivered",
+            Self::Ended(MessageStatus::Cancelled) => "cancelled",
             Self::Ended(_) => "failed",
             Self::LateReceipt => "lateReceipt",
         }
     }
 }
 
-/// What happened to a message, in order, and when; without a time where only that it happened is kept.
-pub fn timeline(message: &Message, state: &State) -> Vec<(Step, Option<Timestamp>)> {
-    let mut steps = vec![(Step::Accepted, Some(message.accepted_at))];
+/// Returns the timeline of a message in chronological order. The time is `None` where it is not
+/// stored.
+pub fn timeline(
+    message: &Message,
+    state: &MessageState,
+) -> Vec<(TimelineEvent, Option<Timestamp>)> {
+    let mut steps = vec![(TimelineEvent::Accepted, Some(message.accepted_at))];
     if state.possible_duplicate {
-        steps.push((Step::SentAgain, None));
+        steps.push((TimelineEvent::SentAgain, None));
     }
     if state.sent_at.is_some() {
-        steps.push((Step::Sent, state.sent_at));
+        steps.push((TimelineEvent::Sent, state.sent_at));
     }
     if state.status.is_final() {
-        steps.push((Step::Ended(state.status), state.done_at));
+        steps.push((TimelineEvent::Ended(state.status), state.done_at));
     }
     if state.late_receipt {
-        steps.push((Step::LateReceipt, None));
+        steps.push((TimelineEvent::LateReceipt, None));
     }
     steps
 }
 
-mod advice;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,17 @@
-//! Money: whole millionths of a currency unit, never a float.
+//! Money as an integer number of millionths of a currency unit, never as floating point.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, Mul, Neg, Sub};
 use std::str::FromStr;
 
-/// An amount in millionths of the account's currency: `42_000` is `0.0420`.
+/// An amount in millionths of the currency of the account: `42_000` is `0.0420`. Arithmetic
+/// saturates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Amount(pub i64);
 
 impl Amount {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     const UNIT: i64 = 1_000_000;
@@ -50,7 +51,7 @@ impl Sum for Amount {
     }
 }
 
-/// A decimal string with at least four and at most six decimals: `0.0420`, `-12.500001`.
+/// Formats as a decimal string with four to six decimals: `0.0420`, `-12.500001`.
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (abs, unit) = (self.0.unsigned_abs(), Self::UNIT.unsigned_abs());
@@ -66,9 +67,9 @@ impl fmt::Display for Amount {
     }
 }
 
-/// Why a text is no amount.
+/// The error of an invalid amount.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is no amount: write digits with at most six decimals, like 25.00")]
+#[error("'{0}' is not a valid amount: use digits with at most six decimals, like 25.00")]
 pub struct BadAmount(String);
 
 impl FromStr for Amount {
@@ -99,7 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn prints_four_decimals_and_more_only_when_needed() {
+    fn formats_four_decimals_or_more_if_needed() {
         for (micros, text) in [
             (0, "0.0000"),
             (42_000, "0.0420"),
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_amount() {
+    fn invalid_amounts_are_rejected() {
         for text in
             ["", ".", "1.", ".5", "1,5", "1e3", "+1", "--1", "0.0000001", "9999999999999999"]
         {
@@ -122,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(micros in -i64::MAX / 2..i64::MAX / 2) {
+        fn formatted_amounts_round_trip(micros in -i64::MAX / 2..i64::MAX / 2) {
             prop_assert_eq!(Amount(micros).to_string().parse::<Amount>(), Ok(Amount(micros)));
         }
     }

@@ -1,43 +1,43 @@
-//! Opt-outs: who wants nothing more, on which list, and how that is known.
+//! Opt-outs: lists of numbers that must not receive messages, with the evidence for each.
 
 use crate::account::Mode;
 use crate::id::{AccountId, InboundId, OptoutListId};
 use crate::phone::Recipient;
 use crate::time::Timestamp;
 
-/// The name of the list that each account has from the beginning, in each mode.
-pub const STANDARD: &str = "default";
+/// The name of the list that every account has from the start, in each mode.
+pub const DEFAULT_LIST: &str = "default";
 
-/// A list of numbers that messages which enforce it are not sent to.
+/// A list of numbers that receive no messages which enforce this list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptoutList {
-    /// Its id.
+    /// The id.
     pub id: OptoutListId,
-    /// Whose it is.
+    /// The account that owns the list.
     pub account: AccountId,
-    /// In which world it holds.
+    /// The mode in which the list applies.
     pub mode: Mode,
-    /// What its owner calls it.
+    /// The name given by the account.
     pub name: String,
-    /// Whether it is the account's default in its mode: the one that single sends enforce.
+    /// True if this is the default list of the account in its mode, which single messages enforce.
     pub standard: bool,
-    /// When it was made.
+    /// When the list was created.
     pub created_at: Timestamp,
 }
 
-/// How an opt-out came about.
+/// The source of an opt-out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Source {
-    /// The person wrote STOP.
+pub enum OptoutSource {
+    /// The person replied STOP.
     Reply,
-    /// By the API.
+    /// The number was added through the API or the dashboard.
     Api,
-    /// From a file.
+    /// The number was imported from a file.
     Import,
 }
 
-impl Source {
-    /// As stored.
+impl OptoutSource {
+    /// Returns the stored code.
     pub const fn code(self) -> i16 {
         match self {
             Self::Reply => 1,
@@ -46,7 +46,7 @@ impl Source {
         }
     }
 
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub const fn from_code(code: i16) -> Option<Self> {
         match code {
             1 => Some(Self::Reply),
@@ -56,7 +56,7 @@ impl Source {
         }
     }
 
-    /// As on the wire.
+    /// Returns the name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reply => "reply",
@@ -66,19 +66,19 @@ impl Source {
     }
 }
 
-/// One number on a list, with the evidence.
+/// A number on an opt-out list, with the evidence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Optout {
-    /// Who wants nothing more.
+    /// The number that opted out.
     pub number: Recipient,
-    /// How that is known.
-    pub source: Source,
-    /// The message in which they said so.
+    /// The source of the opt-out.
+    pub source: OptoutSource,
+    /// The inbound message that opted out.
     pub message: Option<InboundId>,
-    /// To whom they said so: the number that they wrote to.
+    /// The number that the inbound message was sent to.
     pub originator: Option<String>,
-    /// What whoever added it wrote down.
+    /// The note of the user who added the number.
     pub note: Option<String>,
-    /// Since when.
+    /// When the number opted out.
     pub at: Timestamp,
 }

@@ -1,36 +1,37 @@
-//! Originators: who a message is from.
+//! Originators: senders of messages.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Who a message is from, as the recipient sees it: a short name, or a number as digits without the
-/// plus.
+/// The sender of a message as the recipient sees it: an alphanumeric name, or a number as digits
+/// without the plus.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Originator(String);
 
-/// What an originator is to a carrier.
+/// The kind of an originator, with its SMPP type of number (TON) and numbering plan indicator
+/// (NPI).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum OriginatorKind {
-    /// A name: type of number 5, numbering plan 0.
+    /// An alphanumeric name: TON 5, NPI 0.
     Alphanumeric,
-    /// 3 to 8 digits: 3 and 0.
+    /// A short code of 3 to 8 digits: TON 3, NPI 0.
     ShortCode,
-    /// An international number: 1 and 1.
+    /// An international number: TON 1, NPI 1.
     International,
 }
 
 impl Originator {
-    /// From what was read by [`FromStr`] before it was stored.
+    /// Wraps a stored originator, which was validated by [`FromStr`] before it was stored.
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
 
-    /// As stored and shown.
+    /// Returns the text, as it is stored and shown.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What it is to a carrier.
+    /// Returns the kind of the originator.
     pub fn kind(&self) -> OriginatorKind {
         if !is_number(&self.0) {
             OriginatorKind::Alphanumeric
@@ -48,30 +49,29 @@ impl fmt::Display for Originator {
     }
 }
 
-/// Why a text is no originator.
+/// The reason why a text is not a valid originator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadOriginator {
-    /// Nothing, or only spaces.
-    #[error("an originator can't be blank: write a name of 1 to 11 characters, or a number")]
+    /// The text is empty or consists of spaces.
+    #[error("an originator can't be blank: use a name of 1 to 11 characters, or a number")]
     Blank,
-    /// A space before or after it.
-    #[error("an originator can't begin or end with a space: leave it out")]
+    /// The text begins or ends with a space.
+    #[error("an originator can't begin or end with a space")]
     OuterSpace,
-    /// A character that carriers don't pass on.
+    /// The text contains a character that carriers do not support.
     #[error(
-        "{0:?} can't be part of an originator: use the letters A to Z, digits, spaces and + - _ & ."
+        "{0:?} is not allowed in an originator: use the letters A to Z, digits, spaces and + - _ \
+         & ."
     )]
     Character(char),
-    /// A name of more than 11 characters.
-    #[error("the name is too long: an originator with letters has at most 11 characters")]
+    /// The name has more than 11 characters.
+    #[error("the originator is too long: a name can have at most 11 characters")]
     LongName,
-    /// Neither a letter nor digits alone.
-    #[error(
-        "write a name with at least one letter, or a number as digits alone, like 447700900123"
-    )]
+    /// The text has no letter and is not a number either.
+    #[error("use a name with at least one letter, or a number of digits only, like 447700900123")]
     NoLetter,
-    /// A number that is too short or too long.
-    #[error("a number that messages come from has 3 to 15 digits")]
+    /// The number has fewer than 3 or more than 15 digits.
+    #[error("a numeric originator must have 3 to 15 digits")]
     NumberLength,
 }
 
@@ -79,15 +79,15 @@ impl FromStr for Originator {
     type Err = BadOriginator;
 
     fn from_str(text: &str) -> Result<Self, BadOriginator> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || " +-_&.".contains(c);
-        if let Some(c) = text.chars().find(|c| !fits(*c)) {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || " +-_&.".contains(c);
+        if let Some(c) = text.chars().find(|c| !is_allowed(*c)) {
             return Err(BadOriginator::Character(c));
         }
-        let bare = text.trim_matches(' ');
-        if bare.is_empty() {
+        let trimmed = text.trim_matches(' ');
+        if trimmed.is_empty() {
             return Err(BadOriginator::Blank);
         }
-        if bare.len() < text.len() {
+        if trimmed.len() < text.len() {
             return Err(BadOriginator::OuterSpace);
         }
         if text.bytes().any(|b| b.is_ascii_alphabetic()) {
@@ -115,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_names_and_numbers() {
+    fn names_and_numbers_are_accepted() {
         use OriginatorKind::{Alphanumeric, International, ShortCode};
         for (text, stored, kind) in [
             ("Heliograph", "Heliograph", Alphanumeric),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn invalid_originators_are_rejected_with_a_reason() {
         use BadOriginator::*;
         for (text, error) in [
             ("", Blank),
@@ -166,7 +166,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stored_reads_back(text in "[A-Za-z0-9 +_&.-]{1,16}|\\+?[0-9]{1,17}") {
+        fn stored_originators_round_trip(text in "[A-Za-z0-9 +_&.-]{1,16}|\\+?[0-9]{1,17}") {
             if let Ok(originator) = text.parse::<Originator>() {
                 prop_assert_eq!(originator.as_str().parse(), Ok(originator.clone()));
                 let stored = Originator::from_stored(originator.to_string());
@@ -175,7 +175,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_is_read_or_refused(text: String) {
+        fn any_text_is_accepted_or_rejected(text: String) {
             if let Ok(originator) = text.parse::<Originator>() {
                 prop_assert!((1..=15).contains(&originator.as_str().len()));
             }

@@ -1,18 +1,21 @@
-//! Which passwords may be chosen: long ones that nobody guesses first, whatever they are made of.
+//! Password strength rules: passwords must be long and hard to guess; character classes do not
+//! matter.
 
-/// The fewest characters, as NIST SP 800-63B asks for where a password may stand alone.
-pub const SHORTEST: usize = 12;
-/// The most: more is no safer, and each costs time to hash.
-pub const LONGEST: usize = 128;
+/// The minimum number of characters. NIST SP 800-63B requires it of passwords used as the only
+/// factor.
+pub const MIN_LENGTH: usize = 12;
+/// The maximum number of characters. More add no security, but take time to hash.
+pub const MAX_LENGTH: usize = 128;
 
-/// What our own name must not be in.
+/// The product name, which a password must not contain.
 const PRODUCT: &str = "heliograph";
-/// Below this a name is found in too many innocent words.
-const SHORTEST_NAME: usize = 4;
+/// The minimum length of the name in an email address for the check against it: shorter names occur
+/// in too many harmless words.
+const MIN_NAME_LENGTH: usize = 4;
 
-/// Words that the passwords which people choose first are made of.
+/// Words that common passwords consist of.
 const COMMON: &str = include_str!("password/common.txt");
-/// Neighbours on keyboards, and in the order of digits and letters.
+/// Sequences: rows of keyboards, digits and the alphabet.
 const ROWS: [&str; 7] = [
     "qwertyuiop",
     "asdfghjkl",
@@ -23,63 +26,61 @@ const ROWS: [&str; 7] = [
     "abcdefghijklmnopqrstuvwxyz",
 ];
 
-/// Why a password is refused.
+/// The reason why a password is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Weak {
-    /// Fewer than [`SHORTEST`] characters.
-    #[error(
-        "Use at least 12 characters. A few words that do not belong together are easy to remember."
-    )]
+pub enum WeakPassword {
+    /// The password has fewer than [`MIN_LENGTH`] characters.
+    #[error("Use at least 12 characters. Several unrelated words are easy to remember.")]
     Short,
-    /// More than [`LONGEST`].
+    /// The password has more than [`MAX_LENGTH`] characters.
     #[error("Use at most 128 characters.")]
     Long,
-    /// Among those that are tried first.
-    #[error(
-        "Too many people use this one, with or without digits added. Choose words that do not belong together."
-    )]
+    /// The password consists of common words.
+    #[error("This password is too common, even with added digits. Use several unrelated words.")]
     Common,
-    /// The person's address, or our name, is in it.
-    #[error("Leave out your email address and the name of this service: they are guessed first.")]
+    /// The password contains the email address of the user or the product name.
+    #[error("Do not use your email address or the name of this service in your password.")]
     Personal,
-    /// One character or a short piece again and again, or rows of the keyboard.
+    /// The password is a repetition or a sequence.
     #[error(
-        "Repeated pieces and rows like 1234 or qwerty are guessed first. Choose words that do not belong together."
+        "Repetitions and sequences like 1234 or qwerty are easy to guess. Use several unrelated \
+         words."
     )]
     Pattern,
 }
 
-/// Refuses a password that the person with this address should not choose.
+/// Checks the strength of a password that the user with this email address wants to set.
 ///
 /// # Errors
-/// [`Weak`], which says what to do.
-pub fn judge(password: &str, email: &str) -> Result<(), Weak> {
+/// Returns the first rule that the password breaks, with a text that tells the user what to do.
+pub fn check(password: &str, email: &str) -> Result<(), WeakPassword> {
     let length = password.chars().count();
-    if length < SHORTEST {
-        return Err(Weak::Short);
+    if length < MIN_LENGTH {
+        return Err(WeakPassword::Short);
     }
-    if length > LONGEST {
-        return Err(Weak::Long);
+    if length > MAX_LENGTH {
+        return Err(WeakPassword::Long);
     }
     let lower = password.to_lowercase();
     let name = email.split('@').next().unwrap_or_default().to_lowercase();
-    let named = name.chars().count() >= SHORTEST_NAME && lower.contains(&name);
-    if named || plain(&lower).contains(PRODUCT) || lower.contains(PRODUCT) {
-        return Err(Weak::Personal);
+    let named = name.chars().count() >= MIN_NAME_LENGTH && lower.contains(&name);
+    if named || deobfuscate(&lower).contains(PRODUCT) || lower.contains(PRODUCT) {
+        return Err(WeakPassword::Personal);
     }
     let characters: Vec<char> = lower.chars().collect();
     if repeats(&characters) || runs(&characters) {
-        return Err(Weak::Pattern);
+        return Err(WeakPassword::Pattern);
     }
-    if is_common(&lower) { Err(Weak::Common) } else { Ok(()) }
+    if is_common(&lower) { Err(WeakPassword::Common) } else { Ok(()) }
 }
 
-/// Whether it is one short piece, again and again.
+/// Returns whether the password is a repetition of one short piece.
 fn repeats(all: &[char]) -> bool {
     (1..=all.len() / 2).any(|n| all.iter().zip(all.iter().skip(n)).all(|(a, b)| a == b))
 }
 
-/// Whether most of it is steps to a neighbour: 1234, aaaa, qwerty.
+/// Returns whether at least two thirds of the characters continue a sequence or a repetition: 1234,
+/// aaaa, qwerty.
 fn runs(all: &[char]) -> bool {
     let steps =
         all.iter().zip(all.iter().skip(1)).filter(|(a, b)| are_neighbours(**a, **b)).count();
@@ -92,16 +93,18 @@ fn are_neighbours(a: char, b: char) -> bool {
     a == b || ROWS.iter().any(|row| close(row))
 }
 
-/// Whether its letters are common words and nothing else, also where digits stand for letters.
+/// Returns whether the letters form only common words, also with digits in place of letters
+/// (`p4ssw0rd`).
 fn is_common(lower: &str) -> bool {
     let words: Vec<&str> =
         COMMON.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
     let letters: String = lower.chars().filter(|c| c.is_alphabetic()).collect();
-    [letters, plain(lower)].iter().any(|text| !text.is_empty() && is_made_of(text, &words))
+    [letters, deobfuscate(lower)].iter().any(|text| !text.is_empty() && is_made_of(text, &words))
 }
 
-/// The letters, and those that digits and signs stand for; digits at the end stand for nothing.
-fn plain(lower: &str) -> String {
+/// Returns the letters, with digits and signs that look like letters replaced (leetspeak). Digits
+/// and signs at the end are dropped.
+fn deobfuscate(lower: &str) -> String {
     let body = lower.trim_end_matches(|c: char| !c.is_alphabetic());
     let letter = |c| match c {
         '0' => Some('o'),
@@ -116,7 +119,7 @@ fn plain(lower: &str) -> String {
     body.chars().filter_map(letter).collect()
 }
 
-/// Whether a text is words of a list, one after the other.
+/// Returns whether a text is a concatenation of words of the list.
 fn is_made_of(text: &str, words: &[&str]) -> bool {
     let mut reached = vec![false; text.len() + 1];
     if let Some(begin) = reached.first_mut() {
@@ -141,12 +144,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn judged(password: &str) -> Result<(), Weak> {
-        judge(password, "annabel@example.com")
+    fn checked(password: &str) -> Result<(), WeakPassword> {
+        check(password, "annabel@example.com")
     }
 
     #[test]
-    fn what_nobody_guesses_first_is_taken_whatever_it_is_made_of() {
+    fn strong_passwords_are_accepted() {
         for good in [
             "correct horse battery staple",
             "otter velvet tram",
@@ -157,43 +160,43 @@ mod tests {
             "passwords are tedious",
             "84 rusty bicycles",
         ] {
-            assert_eq!(judged(good), Ok(()), "{good}");
+            assert_eq!(checked(good), Ok(()), "{good}");
         }
     }
 
     #[test]
-    fn what_is_guessed_first_is_refused_and_said_why() {
+    fn weak_passwords_are_rejected_with_a_reason() {
         for (bad, why) in [
-            ("", Weak::Short),
-            ("elevenchars", Weak::Short),
-            ("password1234", Weak::Common),
-            ("P@ssw0rd2024!!", Weak::Common),
-            ("iloveyou123!", Weak::Common),
-            ("welcome-letmein", Weak::Common),
-            ("Summer 2026 !!", Weak::Common),
-            ("administrator1", Weak::Common),
-            ("annabel is here", Weak::Personal),
-            ("my Heliograph 1", Weak::Personal),
-            ("H3liograph4ever", Weak::Personal),
-            ("aaaaaaaaaaaaaa", Weak::Pattern),
-            ("abcabcabcabc", Weak::Pattern),
-            ("otterotterotter", Weak::Pattern),
-            ("123456789012", Weak::Pattern),
-            ("qwertyuiop12", Weak::Pattern),
-            ("zyxwvutsrqpo", Weak::Pattern),
+            ("", WeakPassword::Short),
+            ("elevenchars", WeakPassword::Short),
+            ("password1234", WeakPassword::Common),
+            ("P@ssw0rd2024!!", WeakPassword::Common),
+            ("iloveyou123!", WeakPassword::Common),
+            ("welcome-letmein", WeakPassword::Common),
+            ("Summer 2026 !!", WeakPassword::Common),
+            ("administrator1", WeakPassword::Common),
+            ("annabel is here", WeakPassword::Personal),
+            ("my Heliograph 1", WeakPassword::Personal),
+            ("H3liograph4ever", WeakPassword::Personal),
+            ("aaaaaaaaaaaaaa", WeakPassword::Pattern),
+            ("abcabcabcabc", WeakPassword::Pattern),
+            ("otterotterotter", WeakPassword::Pattern),
+            ("123456789012", WeakPassword::Pattern),
+            ("qwertyuiop12", WeakPassword::Pattern),
+            ("zyxwvutsrqpo", WeakPassword::Pattern),
         ] {
-            assert_eq!(judged(bad), Err(why), "{bad}");
+            assert_eq!(checked(bad), Err(why), "{bad}");
         }
-        assert_eq!(judged(&"otter velvet ".repeat(10)), Err(Weak::Long));
+        assert_eq!(checked(&"otter velvet ".repeat(10)), Err(WeakPassword::Long));
         assert_eq!(
-            judge("ann and her geese", "ann@example.com"),
+            check("ann and her geese", "ann@example.com"),
             Ok(()),
-            "a short name is in many words"
+            "short names are not checked"
         );
     }
 
     #[test]
-    fn the_list_is_lower_case_words() {
+    fn the_word_list_is_lower_case_ascii() {
         let words: Vec<_> = COMMON.lines().filter(|l| !l.starts_with('#')).collect();
         assert!(words.len() > 150);
         assert!(
@@ -204,8 +207,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_judged(password in any::<String>(), email in any::<String>()) {
-            let _ = judge(&password, &email);
+        fn any_text_is_checked_without_panic(password in any::<String>(), email in any::<String>()) {
+            let _ = check(&password, &email);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Phone numbers: who a message is for.
+//! Phone numbers of recipients, and countries.
 
 use rlibphonenumber::{
     NumberLengthType, PHONE_NUMBER_UTIL, PhoneNumber, PhoneNumberFormat, ValidationError,
@@ -6,10 +6,10 @@ use rlibphonenumber::{
 use std::fmt;
 use std::str::FromStr;
 
-/// The most digits of an international number (E.164).
+/// The maximum number of digits of an international number (E.164).
 const MAX_DIGITS: usize = 15;
 
-/// An international number as digits without the plus: `447700900123`. At most 15 digits.
+/// An international number (E.164) as digits without the plus: `447700900123`. At most 15 digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Recipient(pub u64);
 
@@ -19,39 +19,40 @@ impl fmt::Display for Recipient {
     }
 }
 
-/// Why a text is no recipient.
+/// The reason why a text is not a valid phone number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadRecipient {
-    /// No digit in it.
-    #[error("the number is empty: write it with its country code, like +447700900123")]
+    /// The text contains no digit.
+    #[error("the number is empty: use the international format, like +447700900123")]
     Empty,
-    /// Something that no number has, or a plus that is not at its beginning.
+    /// The text contains a character that is not allowed, or a plus that is not at the beginning.
     #[error(
-        "{0:?} does not belong there: write one number with its country code, like +447700900123"
+        "{0:?} is not allowed in a phone number: use the international format, like +447700900123"
     )]
     Character(char),
-    /// It begins with 0.
-    #[error(
-        "the country code is missing: write it instead of the 0 or 00 that the number begins with"
-    )]
+    /// The number begins with 0.
+    #[error("the country code is missing: replace a leading 0 with it, or remove a leading 00")]
     NoCountryCode,
-    /// It begins like no country's numbers.
-    #[error("no country has the code that the number begins with: write it like +447700900123")]
+    /// No country code matches the beginning of the number.
+    #[error("unknown country code: use the international format, like +447700900123")]
     UnknownCountry,
-    /// Shorter than the numbers of its country, or good only for callers nearby.
+    /// The number is shorter than the numbers of its country, or valid only for local calls.
     #[error("the number has too few digits: write it in full, with its country and area code")]
     TooShort,
-    /// Longer than the numbers of its country, or than 15 digits.
-    #[error("the number has too many digits: look for doubled ones, or for two numbers in one")]
+    /// The number is longer than the numbers of its country, or has more than 15 digits.
+    #[error("the number has too many digits: check for repeated digits, or for two numbers in one")]
     TooLong,
-    /// Between the lengths that its country's numbers have.
-    #[error("no number of that country has so many digits: look for a missing or doubled one")]
+    /// The length of the number lies between the valid lengths of its country.
+    #[error(
+        "the number has the wrong length for its country: check for a missing or repeated digit"
+    )]
     WrongLength,
 }
 
-/// Reads what people write: an optional plus, then digits with country code, and among them spaces,
-/// dashes, dots and brackets, which count for nothing. The length must be one that the country's
-/// numbers have; whether its range is in use is not asked, for new ones come faster than metadata.
+/// Parses a number as people write it: an optional plus and digits that begin with the country
+/// code. Spaces, dashes, dots and brackets are ignored. The length must be valid for the country.
+/// Whether the number range is in use is not checked, because new ranges appear faster than
+/// metadata is updated.
 impl FromStr for Recipient {
     type Err = BadRecipient;
 
@@ -71,8 +72,9 @@ impl FromStr for Recipient {
 }
 
 impl Recipient {
-    /// Reads an address as a carrier writes it: digits, perhaps after a plus. Leading zeros are
-    /// dropped; 1 to 15 digits must be left. Nothing else is asked of them.
+    /// Parses an address as carriers write it: digits after an optional plus. Leading zeros are
+    /// dropped, and
+    /// 1 to 15 digits must remain. Country and length are not checked.
     pub fn from_digits(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('+').unwrap_or(text);
         let digits = digits.trim_start_matches('0');
@@ -82,8 +84,9 @@ impl Recipient {
         digits.parse().ok().map(Self)
     }
 
-    /// Whose number it is. A range that the metadata does not know counts for the main country of
-    /// its code (the USA for 1). `None` where there is no country, as with satellite phones.
+    /// Returns the country of the number. A range that the metadata does not know belongs to the
+    /// main country of its country code (the USA for 1). Returns `None` for numbers without a
+    /// country, such as satellite phones.
     pub fn country(self) -> Option<CountryCode> {
         let number = self.split()?;
         let region = PHONE_NUMBER_UTIL
@@ -92,8 +95,8 @@ impl Recipient {
         CountryCode::parse(&region.as_region_str())
     }
 
-    /// Parts the country code from the rest; `None` when there is no such code. (No code begins
-    /// another, so the first that fits is it.)
+    /// Splits off the country code; returns `None` if there is no such code. No country code is a
+    /// prefix of another, so the first match is the right one.
     fn split(self) -> Option<PhoneNumber> {
         (1..=3).find_map(|code_length| {
             let length = count_digits(self.0).checked_sub(code_length)?;
@@ -112,8 +115,9 @@ impl Recipient {
         })
     }
 
-    /// Drops the zero of `+44 (0)20 7946 0000`, which only callers inside the country dial. `None`
-    /// when there is none to drop: an Italian zero is part of the number.
+    /// Drops the trunk prefix of `+44 (0)20 7946 0000`, which is dialled only within the country.
+    /// Returns
+    /// `None` if there is none: a leading zero of an Italian number belongs to the number.
     fn without_trunk_zero(self) -> Option<Self> {
         let number = PHONE_NUMBER_UTIL.parse(format!("+{self}"), None).ok()?;
         let shorter = Self::from_digits(&number.format_as(PhoneNumberFormat::E164))?;
@@ -121,7 +125,7 @@ impl Recipient {
     }
 }
 
-/// Reads the digits of an international number. Only ASCII digits are digits.
+/// Parses the digits of an international number. Only ASCII digits are accepted.
 fn read_digits(text: &str) -> Result<u64, BadRecipient> {
     let (mut number, mut digits, mut plus) = (0, 0, false);
     for c in text.chars() {
@@ -133,7 +137,7 @@ fn read_digits(text: &str) -> Result<u64, BadRecipient> {
                 digits += 1;
             }
             None if c == '+' && digits == 0 && !plus => plus = true,
-            None if is_filler(c) => {}
+            None if is_separator(c) => {}
             None => return Err(BadRecipient::Character(c)),
         }
     }
@@ -143,15 +147,15 @@ fn read_digits(text: &str) -> Result<u64, BadRecipient> {
     }
 }
 
-/// Whether `c` only makes a number easier to read.
-fn is_filler(c: char) -> bool {
+/// Returns whether `c` is a separator, which only makes a number easier to read.
+fn is_separator(c: char) -> bool {
     match c {
         '-' | '.' | '(' | ')' | '[' | ']' => true,
-        // Soft hyphen, hyphens and dashes, minus, small and full-width ones.
+        // Soft hyphen, hyphens and dashes, minus sign, small and full-width hyphens.
         '\u{ad}' | '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => {
             true
         }
-        // Spaces of all widths, but no tabs and line ends: these part things.
+        // Spaces of all widths, but not tabs and line breaks, which separate fields.
         c => c.is_whitespace() && !c.is_control(),
     }
 }
@@ -168,24 +172,24 @@ fn check_length(number: &PhoneNumber) -> Result<(), BadRecipient> {
     }
 }
 
-/// How many digits `n` has.
+/// Returns the number of digits of `n`.
 fn count_digits(n: u64) -> u32 {
     n.checked_ilog10().map_or(1, |log| log + 1)
 }
 
-/// A country by the two capital letters of ISO 3166-1: `GB`.
+/// A country as an ISO 3166-1 alpha-2 code: `GB`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CountryCode([u8; 2]);
 
 impl CountryCode {
-    /// Reads two capital letters; it is not asked whether there is such a country.
+    /// Parses two capital letters. Whether the country exists is not checked.
     pub fn parse(text: &str) -> Option<Self> {
         let letters: [u8; 2] = text.as_bytes().try_into().ok()?;
         let capitals = letters.iter().all(u8::is_ascii_uppercase);
         capitals.then_some(Self(letters))
     }
 
-    /// The two letters.
+    /// Returns the two letters.
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or_default()
     }
@@ -203,7 +207,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn common_notations_are_accepted() {
         for (text, digits) in [
             ("+447700900123", 447_700_900_123),
             ("447700900123", 447_700_900_123),
@@ -221,17 +225,17 @@ mod tests {
             ("+7 912 345-67-89", 79_123_456_789),
             ("+52 55 1234 5678", 525_512_345_678),
             ("+290 22158", 29_022_158),
-            // A zero for callers inside the country goes, one that is part of the number stays.
+            // A trunk prefix is dropped, a zero that belongs to the number is kept.
             ("+44 (0)20 7946 0000", 442_079_460_000),
             ("+4407700900123", 447_700_900_123),
             ("+49 (0)176 12345678", 4_917_612_345_678),
             ("+33 (0)6 12 34 56 78", 33_612_345_678),
             ("+39 06 1234 5678", 390_612_345_678),
             ("+225 01 23 45 67 89", 2_250_123_456_789),
-            // No range of the metadata, but possible: a drama number, an unused area code.
+            // Not in a range of the metadata, but possible: a drama number, an unused area code.
             ("+44 7700 900 000", 447_700_900_000),
             ("+1 999 555 2671", 19_995_552_671),
-            // No country: satellites, international freephone.
+            // No country: satellite phones, international freephone.
             ("+881 612 345 678", 881_612_345_678),
             ("+800 1234 5678", 80_012_345_678),
             ("+800 0012 3456", 80_000_123_456),
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn invalid_numbers_are_rejected_with_a_reason() {
         use BadRecipient::*;
         for (text, error) in [
             ("", Empty),
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_texts_are_refused() {
+    fn huge_texts_are_rejected() {
         for text in ["1".repeat(1 << 20), "0".repeat(1 << 20), " ".repeat(1 << 20)] {
             assert!(text.parse::<Recipient>().is_err());
             assert_eq!(Recipient::from_digits(&text), None);
@@ -291,16 +295,16 @@ mod tests {
     }
 
     #[test]
-    fn errors_show_what_can_not_be_seen() {
+    fn errors_escape_invisible_characters() {
         assert_eq!(
             BadRecipient::Character('\u{202a}').to_string(),
-            "'\\u{202a}' does not belong there: write one number with its country code, \
+            "'\\u{202a}' is not allowed in a phone number: use the international format, \
              like +447700900123"
         );
     }
 
     #[test]
-    fn carriers_may_write_any_digits() {
+    fn carrier_addresses_are_parsed_leniently() {
         for (text, recipient) in [
             ("447700900123", Some(447_700_900_123)),
             ("+447700900123", Some(447_700_900_123)),
@@ -321,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_the_country() {
+    fn countries_are_recognized() {
         for (number, country) in [
             (447_700_900_123, Some("GB")),
             (447_781_123_456, Some("GG")),
@@ -346,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn no_country_code_begins_another() {
+    fn no_country_code_is_a_prefix_of_another() {
         let codes: Vec<i32> = PHONE_NUMBER_UTIL.get_supported_calling_codes().collect();
         for code in &codes {
             let shorter = [code / 10, code / 100];
@@ -356,7 +360,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(
+        fn formatted_numbers_round_trip(
             text in "\\+?[1-9][0-9 ]{4,16}|[1-9][0-9]{0,2}0{1,3}[0-9]{4,11}",
         ) {
             if let Ok(recipient) = text.parse::<Recipient>() {
@@ -367,7 +371,7 @@ mod tests {
             }
         }
 
-        /// The short road through the metadata comes to the library's own verdict.
+        /// The fast split of the country code agrees with the parser of the library.
         #[test]
         fn agrees_with_the_library(digits in "[1-9][1-9]{3}[0-9]{2,11}") {
             if let Ok(recipient) = digits.parse::<Recipient>() {
@@ -379,13 +383,13 @@ mod tests {
         }
 
         #[test]
-        fn anything_is_read_or_refused(text: String) {
+        fn any_text_is_parsed_without_panic(text: String) {
             let _ = text.parse::<Recipient>();
             let _ = Recipient::from_digits(&text);
         }
 
         #[test]
-        fn any_number_has_a_country_or_none(number: u64) {
+        fn any_number_can_be_asked_for_its_country(number: u64) {
             let _ = Recipient(number).country();
         }
     }

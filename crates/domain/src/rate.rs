@@ -1,9 +1,9 @@
-//! Rates: what one part costs, by where it goes.
+//! Rates: the price of one part, by prefix of the recipient.
 
 use crate::money::Amount;
 use crate::phone::Recipient;
 
-/// The rate table: the longest prefix wins.
+/// The rate table. The longest matching prefix wins.
 #[derive(Clone, Debug, Default)]
 pub struct Rates {
     default: Amount,
@@ -11,13 +11,14 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// A table of (leading digits, price of a part), in any order; `default` holds where none matches.
+    /// Builds a table of (prefix, price of one part), which may come in any order. `default`
+    /// applies if no prefix matches.
     pub fn new(default: Amount, mut by_prefix: Vec<(String, Amount)>) -> Self {
         by_prefix.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
         Self { default, by_prefix }
     }
 
-    /// What one part to `recipient` costs.
+    /// Returns the price of one part to `recipient`.
     pub fn part_price(&self, recipient: Recipient) -> Amount {
         if self.by_prefix.is_empty() {
             return self.default;

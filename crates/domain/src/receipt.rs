@@ -1,31 +1,31 @@
-//! Delivery receipts: what a carrier says later about a part that it accepted.
+//! Delivery receipts (DLRs): the final report of a carrier on a part that it accepted.
 
 use crate::message::{Failure, FailureCode};
 use crate::phone::Recipient;
 
-/// A final delivery receipt. (Intermediate ones change nothing and are not represented.)
+/// A final delivery receipt. Intermediate receipts change nothing and are not represented.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Receipt {
-    /// The carrier's message id, exactly as the receipt wrote it.
+    /// The message id assigned by the carrier, exactly as written in the receipt.
     pub smsc_id: String,
-    /// Who it speaks of: the receipt's source address.
+    /// The recipient of the message: the source address of the receipt.
     pub recipient: Recipient,
-    /// The verdict.
+    /// The final result of the part.
     pub verdict: Verdict,
 }
 
-/// How a part ended.
+/// The final result of a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is on the handset.
+    /// The part was delivered to the handset.
     Delivered,
-    /// It never will be.
+    /// The part was not delivered.
     Failed(Failure),
 }
 
 impl Verdict {
-    /// The two columns that keep a receipt which came before its submit response:
-    /// (failure code or 0 for delivered, the carrier's own code).
+    /// Returns the two columns that store a receipt which arrived before its submit response: the
+    /// failure code, or 0 for delivered, and the code of the carrier.
     pub fn to_parts(&self) -> (i16, Option<&str>) {
         match self {
             Self::Delivered => (0, None),
@@ -33,7 +33,7 @@ impl Verdict {
         }
     }
 
-    /// From the stored columns.
+    /// Returns the verdict of the stored columns.
     pub fn from_parts(code: i16, carrier_code: Option<String>) -> Option<Self> {
         match code {
             0 => Some(Self::Delivered),
@@ -44,9 +44,10 @@ impl Verdict {
     }
 }
 
-/// The spellings under which a carrier may have named the message that a receipt speaks of:
-/// as written, without leading zeros, case-folded, and hexadecimal read as decimal and back.
-/// The first is always the id as written; none comes twice.
+/// Returns the forms that a message id in a receipt may have had in the submit response: as
+/// written, without leading zeros, in upper and lower case, and converted between hexadecimal and
+/// decimal. Carriers are inconsistent about this. The first form is the id as written; there are no
+/// duplicates.
 pub fn id_candidates(id: &str) -> Vec<String> {
     let mut all = vec![id.to_owned()];
     let mut add = |s: String| {
@@ -54,14 +55,14 @@ pub fn id_candidates(id: &str) -> Vec<String> {
             all.push(s);
         }
     };
-    let bare = id.trim_start_matches('0');
-    add(bare.to_owned());
+    let trimmed = id.trim_start_matches('0');
+    add(trimmed.to_owned());
     add(id.to_ascii_uppercase());
     add(id.to_ascii_lowercase());
-    if let Ok(n) = u64::from_str_radix(bare, 16) {
+    if let Ok(n) = u64::from_str_radix(trimmed, 16) {
         add(n.to_string());
     }
-    if let Ok(n) = bare.parse::<u64>() {
+    if let Ok(n) = trimmed.parse::<u64>() {
         add(format!("{n:X}"));
         add(format!("{n:x}"));
         add(format!("{n:08X}"));
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hexadecimal_and_decimal_ids_meet() {
+    fn hexadecimal_and_decimal_ids_are_converted() {
         assert!(id_candidates("499602D2").contains(&"1234567890".to_owned()));
         assert!(id_candidates("1234567890").contains(&"499602d2".to_owned()));
         assert!(id_candidates("0000012").contains(&"12".to_owned()));

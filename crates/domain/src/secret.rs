@@ -1,4 +1,4 @@
-//! Secrets that let somebody in: API keys with their checksum, tokens, and the hashes that are stored.
+//! Credentials: API keys with a checksum, tokens of sessions and links, and their stored hashes.
 
 use crate::account::Mode;
 use base64::Engine;
@@ -10,22 +10,24 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const RANDOM: usize = 30;
 const CHECK: usize = 6;
 
-/// An API key as its owner holds it: `hg_live_` or `hg_test_`, 30 random base62 characters, and six
-/// of their CRC-32. Printing it for debugging shows nothing of it.
+/// An API key: `hg_live_` or `hg_test_`, 30 random base62 characters, and a CRC-32 checksum in six
+/// base62 characters. Its `Debug` output does not reveal it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// What is stored of a key.
+/// The stored SHA-256 hash of a key.
 pub type KeyHash = [u8; 32];
 
 impl ApiKey {
-    /// Makes a key from random bytes: each byte below 248 gives one character, the others are
-    /// passed over so that all characters are equally likely. `None` when the bytes do not suffice
-    /// (64 practically always do).
+    /// Creates a key from random bytes. Each byte below 248 becomes one character; the others are
+    /// skipped, so that all characters are equally likely. Returns `None` if there are too few
+    /// bytes (64 are practically always enough).
     pub fn from_random(mode: Mode, random: &[u8]) -> Option<Self> {
         let mut key = format!("hg_{}_", mode.name());
-        let fair = random.iter().filter(|b| **b < 248).take(RANDOM);
-        key.extend(fair.filter_map(|b| ALPHABET.get(usize::from(*b) % 62)).map(|c| char::from(*c)));
+        let usable = random.iter().filter(|b| **b < 248).take(RANDOM);
+        key.extend(
+            usable.filter_map(|b| ALPHABET.get(usize::from(*b) % 62)).map(|c| char::from(*c)),
+        );
         if key.len() != 8 + RANDOM {
             return None;
         }
@@ -34,7 +36,7 @@ impl ApiKey {
         Some(Self(key))
     }
 
-    /// Reads a key; `None` when it is not one, or mistyped.
+    /// Parses a key. Returns `None` if it is malformed or its checksum is wrong (mistyped).
     pub fn parse(text: &str) -> Option<(Self, Mode)> {
         let mode = match text.get(..8)? {
             "hg_live_" => Mode::Live,
@@ -47,13 +49,13 @@ impl ApiKey {
         (fits && checksum(body) == check).then(|| (Self(text.to_owned()), mode))
     }
 
-    /// What is stored and looked up: SHA-256. (The key has 178 bits of its own, so no salt and no
-    /// slow hash are needed.)
+    /// Returns the SHA-256 hash that is stored and looked up. The key has 178 random bits, so
+    /// neither a salt nor a slow hash is needed.
     pub fn hash(&self) -> KeyHash {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// The key itself, to be shown once to its owner.
+    /// Returns the key itself, to show it once to its owner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -65,38 +67,40 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// A source of what nobody can guess. Handed in, so that tests can repeat a run.
+/// A cryptographically secure random source. Injected, so that tests are reproducible.
 pub trait Random: Send + Sync + 'static {
-    /// Fills `bytes`; false when there is nothing to fill them with.
+    /// Fills `bytes` with random data; returns false if the source fails.
     fn fill(&self, bytes: &mut [u8]) -> bool;
 }
 
-/// What lets a person in: the secret of a session, or of a link that works once. Printing it for debugging shows
-/// nothing of it.
+/// The secret of a session, or of a single-use link (magic link, password reset, invitation). Its
+/// `Debug` output does not reveal it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
-/// What is stored of a token.
+/// The stored SHA-256 hash of a token.
 pub type TokenHash = [u8; 32];
 
 impl Token {
-    /// Random bytes as text.
+    /// Encodes random bytes as URL-safe base64.
     pub fn from_random(random: &[u8; 32]) -> Self {
         Self(URL_SAFE_NO_PAD.encode(random))
     }
 
-    /// Reads a token; `None` when it can't be one.
+    /// Parses a token. Returns `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
-        let whole = URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == 32);
-        whole.then(|| Self(text.to_owned()))
+        let valid = URL_SAFE_NO_PAD.decode(text).is_ok_and(|bytes| bytes.len() == 32);
+        valid.then(|| Self(text.to_owned()))
     }
 
-    /// What is stored and looked up: SHA-256, which suffices for 256 random bits.
+    /// Returns the SHA-256 hash that is stored and looked up; a fast hash is sufficient for 256
+    /// random bits.
     pub fn hash(&self) -> TokenHash {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// Another secret that only who has the token can know, and that does not tell the token.
+    /// Derives another secret for a purpose, such as a CSRF token. It can only be computed from the
+    /// token and does not reveal it.
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
         let mut sha = Sha256::new();
         sha.update(purpose.as_bytes());
@@ -105,7 +109,7 @@ impl Token {
         sha.finalize().into()
     }
 
-    /// The token itself, for its owner.
+    /// Returns the token itself, for its owner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -117,7 +121,8 @@ impl fmt::Debug for Token {
     }
 }
 
-/// CRC-32 (IEEE) of the key so far, in six base62 digits, the highest first.
+/// Returns the CRC-32 (IEEE) of the key without its checksum, as six base62 digits, most
+/// significant first.
 fn checksum(body: &str) -> String {
     let mut n = crc32fast::hash(body.as_bytes());
     let mut digits = [b'0'; CHECK];
@@ -128,7 +133,8 @@ fn checksum(body: &str) -> String {
     digits.iter().map(|b| char::from(*b)).collect()
 }
 
-/// SHA-256 of a request body: what an idempotency key is compared by.
+/// Returns the SHA-256 hash of a request body. An idempotency key may only be reused with the same
+/// fingerprint.
 pub fn fingerprint(body: &[u8]) -> [u8; 32] {
     Sha256::digest(body).into()
 }
@@ -143,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_reads_back() {
+    fn keys_round_trip() {
         let text = key();
         assert_eq!(text.len(), 44);
         let (parsed, mode) = ApiKey::parse(&text).unwrap();
@@ -151,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistyped_character_is_noticed() {
+    fn any_mistyped_character_is_detected() {
         let text = key();
         for i in 0..text.len() {
             let mut wrong = text.clone().into_bytes();
@@ -171,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn debugging_output_keeps_the_secret() {
+    fn debug_output_does_not_reveal_the_key() {
         let (parsed, _) = ApiKey::parse(&key()).unwrap();
         assert_eq!(format!("{parsed:?}"), "ApiKey(…)");
     }
 
     #[test]
-    fn a_token_is_read_as_it_was_shown_and_nothing_else_is() {
+    fn tokens_round_trip_and_other_texts_are_rejected() {
         let token = Token::from_random(&[7; 32]);
         assert_eq!(Token::parse(token.reveal()), Some(token.clone()));
         for wrong in ["", "short", &format!("{}A", token.reveal()), "*".repeat(43).as_str()] {
@@ -189,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_randomness_makes_no_key() {
+    fn too_few_random_bytes_make_no_key() {
         assert_eq!(ApiKey::from_random(Mode::Live, &[1; 29]), None);
         assert_eq!(ApiKey::from_random(Mode::Live, &[255; 64]), None);
     }

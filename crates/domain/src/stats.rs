@@ -1,4 +1,4 @@
-//! Figures to look at: what is counted hour by hour, and the time that messages take.
+//! Statistics: hourly counters, and a histogram of delivery latency.
 
 use crate::account::Mode;
 use crate::id::AccountId;
@@ -8,38 +8,38 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const HOUR: i64 = 3_600_000;
-/// Hours of a day.
-pub const DAY: i32 = 24;
-/// Where the codes of the failures begin: each is added to it.
+/// The number of hours of a day.
+pub const HOURS_PER_DAY: i32 = 24;
+/// The offset of the codes of failures.
 const FAILED: i16 = 100;
-/// Where the codes of the times begin.
-const TOOK: i16 = 200;
+/// The offset of the codes of latency buckets.
+const LATENCY: i16 = 200;
 
-/// Something that is counted.
+/// A counter of the statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Measure {
-    /// Messages that came into being.
+    /// Messages accepted.
     Accepted,
-    /// Messages of which a carrier took all parts.
+    /// Messages of which a carrier accepted all parts.
     Sent,
-    /// Messages that arrived.
+    /// Messages delivered.
     Delivered,
-    /// Messages that never will, by reason.
+    /// Messages failed, by reason.
     Failed(FailureCode),
-    /// Messages that were called back.
+    /// Messages cancelled.
     Cancelled,
-    /// Messages that people sent.
+    /// Inbound messages.
     Inbound,
-    /// People who opted out by a reply.
+    /// Opt-outs by reply.
     OptedOut,
-    /// Money that was spent, in millionths.
+    /// Money captured, in millionths.
     Spent,
-    /// Messages that arrived within the time of this bucket after they were due.
-    Took(Bucket),
+    /// Messages delivered with a latency, from their due time, in this bucket.
+    Latency(LatencyBucket),
 }
 
 impl Measure {
-    /// As stored.
+    /// Returns the stored code.
     pub const fn code(self) -> i16 {
         match self {
             Self::Accepted => 1,
@@ -50,11 +50,11 @@ impl Measure {
             Self::OptedOut => 6,
             Self::Spent => 7,
             Self::Failed(code) => FAILED + code.code(),
-            Self::Took(bucket) => TOOK + bucket.0 as i16,
+            Self::Latency(bucket) => LATENCY + bucket.0 as i16,
         }
     }
 
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub fn from_code(code: i16) -> Option<Self> {
         match code {
             1 => Some(Self::Accepted),
@@ -64,28 +64,28 @@ impl Measure {
             5 => Some(Self::Inbound),
             6 => Some(Self::OptedOut),
             7 => Some(Self::Spent),
-            FAILED..TOOK => FailureCode::from_code(code - FAILED).map(Self::Failed),
+            FAILED..LATENCY => FailureCode::from_code(code - FAILED).map(Self::Failed),
             _ => {
-                let bucket = u8::try_from(code.checked_sub(TOOK)?).ok()?;
-                (bucket < Bucket::COUNT).then_some(Self::Took(Bucket(bucket)))
+                let bucket = u8::try_from(code.checked_sub(LATENCY)?).ok()?;
+                (bucket < LatencyBucket::COUNT).then_some(Self::Latency(LatencyBucket(bucket)))
             }
         }
     }
 }
 
-/// A span of durations: each bucket reaches twice as far as the one before it, the first up to 10 ms, the last from
-/// two days on.
+/// A bucket of the latency histogram. The first bucket ends at 10 ms, each upper bound is twice the
+/// previous one, and the last bucket begins at about two days and has no upper bound.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Bucket(u8);
+pub struct LatencyBucket(u8);
 
-impl Bucket {
-    /// How many there are.
+impl LatencyBucket {
+    /// The number of buckets.
     pub const COUNT: u8 = 26;
-    /// What the first one holds, in milliseconds.
+    /// The upper bound of the first bucket, in milliseconds.
     const FIRST: u64 = 10;
 
-    /// The one that `time` falls into.
-    pub fn of(time: Duration) -> Self {
+    /// Returns the bucket that contains `time`.
+    pub fn containing(time: Duration) -> Self {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         // The smallest n with millis ≤ FIRST · 2ⁿ.
         let steps = millis.div_ceil(Self::FIRST).max(1);
@@ -93,33 +93,34 @@ impl Bucket {
         Self(u8::try_from(n).unwrap_or(u8::MAX).min(Self::COUNT - 1))
     }
 
-    /// More than this falls into it.
-    pub const fn above(self) -> Duration {
+    /// Returns the exclusive lower bound.
+    pub const fn lower_bound(self) -> Duration {
         match self.0 {
             0 => Duration::ZERO,
             n => Duration::from_millis(Self::FIRST << (n - 1)),
         }
     }
 
-    /// No more than this falls into it; `None` for the last one.
-    pub fn up_to(self) -> Option<Duration> {
+    /// Returns the inclusive upper bound; `None` for the last bucket.
+    pub fn upper_bound(self) -> Option<Duration> {
         (self.0 + 1 < Self::COUNT).then(|| Duration::from_millis(Self::FIRST << self.0))
     }
 }
 
-/// How many messages took how long.
+/// A histogram of delivery latency: the number of messages of each bucket.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Times([i64; Bucket::COUNT as usize]);
+pub struct LatencyHistogram([i64; LatencyBucket::COUNT as usize]);
 
-impl Times {
-    /// Adds so many messages of one bucket.
-    pub fn add(&mut self, bucket: Bucket, messages: i64) {
+impl LatencyHistogram {
+    /// Adds messages to a bucket.
+    pub fn add(&mut self, bucket: LatencyBucket, messages: i64) {
         if let Some(count) = self.0.get_mut(usize::from(bucket.0)) {
             *count = count.saturating_add(messages);
         }
     }
 
-    /// The time within which half of them arrived, as exactly as the buckets tell; `None` when there are none.
+    /// Returns the median latency, interpolated within its bucket, or `None` if the histogram is
+    /// empty.
     pub fn median(&self) -> Option<Duration> {
         let all: i64 = self.0.iter().sum();
         let half = all as f64 / 2.0;
@@ -127,7 +128,7 @@ impl Times {
         for (n, count) in (0u8..).zip(self.0).filter(|(_, count)| *count > 0) {
             let count = count as f64;
             if before + count >= half {
-                let (from, to) = (Bucket(n).above(), Bucket(n).up_to());
+                let (from, to) = (LatencyBucket(n).lower_bound(), LatencyBucket(n).upper_bound());
                 let share = (half - before) / count;
                 let width = to.map_or(Duration::ZERO, |to| to - from);
                 return Some(from + width.mul_f64(share.clamp(0.0, 1.0)));
@@ -138,25 +139,26 @@ impl Times {
     }
 }
 
-/// The hour that an instant lies in, counted from 1970 in UTC.
-pub fn hour(at: Timestamp) -> i32 {
+/// Returns the hour of a point in time, counted from 1970 in UTC.
+pub fn hour_of(at: Timestamp) -> i32 {
     i32::try_from(at.millis().div_euclid(HOUR)).unwrap_or(i32::MAX)
 }
 
-/// When an hour begins.
-pub fn begin(hour: i32) -> Timestamp {
+/// Returns the start of an hour.
+pub fn hour_start(hour: i32) -> Timestamp {
     Timestamp(i64::from(hour) * HOUR)
 }
 
-/// Whose, in which world, and what: a key in the order in which rows are locked.
-type Counted = (AccountId, Mode, i16);
+/// The account, mode and code of a measure, in the order in which rows are locked.
+type CounterKey = (AccountId, Mode, i16);
 
-/// What one transaction counts, added up: however many messages it is about, there are few sums.
+/// The counters of one transaction, summed up so that a transaction writes few rows however many
+/// messages it changes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Tally(BTreeMap<Counted, i64>);
+pub struct Tally(BTreeMap<CounterKey, i64>);
 
 impl Tally {
-    /// Adds so much of something.
+    /// Adds `n` to a counter.
     pub fn add(&mut self, (account, mode): (AccountId, Mode), measure: Measure, n: i64) {
         if n != 0 {
             let sum = self.0.entry((account, mode, measure.code())).or_default();
@@ -164,14 +166,14 @@ impl Tally {
         }
     }
 
-    /// Adds all that another one has.
+    /// Adds all counters of another tally.
     pub fn extend(&mut self, other: Self) {
         for (key, n) in other.0 {
             *self.0.entry(key).or_default() += n;
         }
     }
 
-    /// The sums, by account, mode and the measure's code.
+    /// Returns the sums as (account, mode, code of the measure, sum), in this order.
     pub fn iter(&self) -> impl Iterator<Item = (AccountId, Mode, i16, i64)> {
         self.0.iter().map(|((account, mode, measure), n)| (*account, *mode, *measure, *n))
     }
@@ -186,11 +188,11 @@ mod tests {
         use Measure::*;
         let plain = [Accepted, Sent, Delivered, Cancelled, Inbound, OptedOut, Spent];
         let failed = FailureCode::ALL.iter().map(|code| Failed(*code));
-        plain.into_iter().chain(failed).chain((0..26).map(|n| Took(Bucket(n))))
+        plain.into_iter().chain(failed).chain((0..26).map(|n| Latency(LatencyBucket(n))))
     }
 
     #[test]
-    fn each_measure_has_a_code_of_its_own_that_leads_back() {
+    fn codes_of_measures_are_unique_and_round_trip() {
         let mut codes: Vec<_> = all().map(Measure::code).collect();
         for measure in all() {
             assert_eq!(Measure::from_code(measure.code()), Some(measure));
@@ -207,15 +209,18 @@ mod tests {
     #[test]
     fn hours_are_counted_in_utc() {
         assert_eq!(
-            (hour(Timestamp(0)), hour(Timestamp(HOUR - 1)), hour(Timestamp(HOUR))),
+            (hour_of(Timestamp(0)), hour_of(Timestamp(HOUR - 1)), hour_of(Timestamp(HOUR))),
             (0, 0, 1)
         );
         let nine = Timestamp(1_795_165_200_120); // 2026-11-20T09:00:00.120Z
-        assert_eq!((hour(nine) % 24, begin(hour(nine))), (9, Timestamp(1_795_165_200_000)));
+        assert_eq!(
+            (hour_of(nine) % 24, hour_start(hour_of(nine))),
+            (9, Timestamp(1_795_165_200_000))
+        );
     }
 
     #[test]
-    fn a_tally_adds_up_and_keeps_its_order() {
+    fn a_tally_sums_up_in_key_order() {
         let (ann, bob) = ((AccountId(1), Mode::Live), (AccountId(2), Mode::Test));
         let (mut tally, mut more) = (Tally::default(), Tally::default());
         tally.add(bob, Measure::Accepted, 1);
@@ -229,31 +234,31 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_median() {
-        assert_eq!(Times::default().median(), None);
+    fn an_empty_histogram_has_no_median() {
+        assert_eq!(LatencyHistogram::default().median(), None);
     }
 
     proptest! {
         #[test]
-        fn a_time_lies_within_its_bucket(millis in 0u64..1 << 40) {
+        fn a_latency_lies_within_its_bucket(millis in 0u64..1 << 40) {
             let time = Duration::from_millis(millis);
-            let bucket = Bucket::of(time);
-            prop_assert!(bucket.above() < time || bucket == Bucket(0));
-            prop_assert!(bucket.up_to().is_none_or(|most| time <= most));
+            let bucket = LatencyBucket::containing(time);
+            prop_assert!(bucket.lower_bound() < time || bucket == LatencyBucket(0));
+            prop_assert!(bucket.upper_bound().is_none_or(|most| time <= most));
         }
 
         #[test]
-        fn a_median_is_off_by_its_bucket_at_most(mut millis in prop::collection::vec(0u64..1 << 30, 1..200)) {
-            let mut times = Times::default();
+        fn the_median_is_accurate_to_its_bucket(mut millis in prop::collection::vec(0u64..1 << 30, 1..200)) {
+            let mut times = LatencyHistogram::default();
             for m in &millis {
-                times.add(Bucket::of(Duration::from_millis(*m)), 1);
+                times.add(LatencyBucket::containing(Duration::from_millis(*m)), 1);
             }
             millis.sort_unstable();
             let middle = millis[(millis.len() - 1) / 2];
-            let bucket = Bucket::of(Duration::from_millis(middle));
+            let bucket = LatencyBucket::containing(Duration::from_millis(middle));
             let median = times.median().unwrap();
-            prop_assert!(bucket.above() <= median, "{median:?}, not {middle} ms");
-            prop_assert!(bucket.up_to().is_none_or(|most| median <= most), "{median:?}, not {middle} ms");
+            prop_assert!(bucket.lower_bound() <= median, "{median:?}, not {middle} ms");
+            prop_assert!(bucket.upper_bound().is_none_or(|most| median <= most), "{median:?}, not {middle} ms");
         }
     }
 }

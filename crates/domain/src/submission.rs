@@ -1,4 +1,4 @@
-//! Submissions: one part on its way to a carrier, and what became of it.
+//! Submissions: parts (segments) that are handed to a carrier, and their outcomes.
 
 use crate::message::Failure;
 use crate::originator::Originator;
@@ -8,72 +8,75 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// One part of a message, ready for a carrier. All parts of a message carry the same token.
+/// One part of a message, ready to submit. All parts of a message have the same token.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// Names the message's lease between engine and carrier; meaningless outside the process.
+    /// Identifies the lease of the message between engine and carrier; meaningless outside the
+    /// process.
     pub token: u64,
-    /// 1 to 255.
+    /// The number of the part, 1 to 255.
     pub part: u8,
-    /// Who it is from.
+    /// The sender.
     pub originator: Originator,
-    /// Whom it is for.
+    /// The recipient.
     pub recipient: Recipient,
     /// The encoded text of this part.
     pub segment: Segment,
-    /// Whose message it is, for a simulated SMSC alone: a reply brings it back.
+    /// A label of the message for the simulated SMSC, which returns it with a reply.
     pub label: i64,
-    /// What is left of the message's validity when it was handed over.
+    /// The remaining validity of the message when it was handed over.
     pub validity: Duration,
-    /// The lease's end by this node's monotonic clock: after it the part must not be submitted,
-    /// since another node may have taken the message over.
+    /// The end of the lease by the monotonic clock of this node: afterwards the part must not be
+    /// submitted, because another node may have claimed the message.
     pub not_after: Instant,
-    /// Shared by all parts of the message: whether the engine wants it back.
+    /// The recall flag, shared by all parts of the message.
     pub recall: Recall,
 }
 
-/// The engine's way to call a message back that a carrier has not submitted yet: what is left of it is answered
-/// with [`Outcome::NotSent`]. Clones are one.
+/// A flag by which the engine takes back a message that it handed to a carrier: parts not submitted
+/// yet end with [`SubmitOutcome::NotSent`]. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Recall(Arc<AtomicBool>);
 
 impl Recall {
-    /// Calls it back.
+    /// Sets the flag.
     pub fn recall(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was called back.
+    /// Returns whether the flag is set.
     pub fn is_recalled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What became of a [`Submission`].
+/// The outcome of a [`Submission`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// The carrier took it and named it so.
+pub enum SubmitOutcome {
+    /// The carrier accepted the part and assigned a message id.
     Accepted {
-        /// The carrier's own message id, exactly as it was given.
+        /// The message id assigned by the carrier, exactly as received.
         smsc_id: String,
     },
-    /// The carrier was too busy (ESME_RTHROTTLED, ESME_RMSGQFUL): not the message's fault, so it
-    /// is not counted as an attempt.
+    /// The carrier throttled the link (ESME_RTHROTTLED, ESME_RMSGQFUL). This does not count as an
+    /// attempt, because the message is not the cause.
     Throttled,
-    /// The carrier said that trying later may help.
+    /// The carrier reported a temporary error: a later attempt may succeed.
     Temporary {
-        /// SMPP command_status.
+        /// The SMPP command_status.
         status: u32,
     },
-    /// The carrier's words may mean anything (ESME_RSUBMITFAIL, ESME_RUNKNOWNERR): at most two retries.
+    /// The status is ambiguous (ESME_RSUBMITFAIL, ESME_RUNKNOWNERR): at most two retries.
     Ambiguous {
-        /// SMPP command_status.
+        /// The SMPP command_status.
         status: u32,
     },
-    /// The carrier will never take it.
+    /// The carrier rejected the part permanently.
     Refused(Failure),
-    /// It may or may not have arrived: no response came, or the link broke before one could.
+    /// The part may or may not have reached the carrier: no response arrived, or the link broke
+    /// before.
     InDoubt,
-    /// It certainly never left: the link was down, its lease had run out, or it was called back.
+    /// The part was certainly not sent: the link was down, the lease had ended, or the message was
+    /// recalled.
     NotSent,
 }

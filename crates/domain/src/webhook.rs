@@ -1,7 +1,7 @@
-//! Webhook endpoints: what each wants to be told, and how what it is told is signed (Standard Webhooks 1.0.0).
+//! Webhook endpoints: their event kinds, and the signature of requests (Standard Webhooks 1.0.0).
 
 use crate::account::Mode;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::id::{AccountId, EndpointId, EventId};
 use crate::time::Timestamp;
 use base64::Engine as _;
@@ -12,39 +12,40 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-/// For how long after a rotation the secret before it still signs, too.
-pub const ROTATION: Duration = Duration::from_secs(24 * 3_600);
-/// An endpoint that has only failed for so long is switched off.
-pub const PATIENCE: Duration = Duration::from_secs(5 * 24 * 3_600);
+/// The time after a rotation during which the previous secret signs as well.
+pub const SECRET_OVERLAP: Duration = Duration::from_secs(24 * 3_600);
+/// The time after which an endpoint that only failed is switched off.
+pub const DISABLE_AFTER: Duration = Duration::from_secs(5 * 24 * 3_600);
 
-/// The bytes of a fresh secret: as many as Standard Webhooks asks for at least.
+/// The number of random bytes of a new secret: the minimum of Standard Webhooks.
 pub const SECRET_BYTES: usize = 24;
 const PREFIX: &str = "whsec_";
-/// What a sender of webhooks calls itself.
-const WHO: &str = concat!("Heliograph/", env!("CARGO_PKG_VERSION"));
+/// The `User-Agent` header of webhook requests.
+const USER_AGENT: &str = concat!("Heliograph/", env!("CARGO_PKG_VERSION"));
 
-/// What signs an endpoint's webhooks: `whsec_` and base64. Printing it for debugging shows nothing of it.
+/// The signing secret of an endpoint: `whsec_` and base64. Its `Debug` output does not reveal it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String, Vec<u8>);
+pub struct WebhookSecret(String, Vec<u8>);
 
-impl Secret {
-    /// From bytes of the operating system's random source.
+impl WebhookSecret {
+    /// Creates a secret from random bytes.
     pub fn from_random(random: &[u8; SECRET_BYTES]) -> Self {
         Self(format!("{PREFIX}{}", BASE64.encode(random)), random.to_vec())
     }
 
-    /// Reads a secret; `None` when it is not one.
+    /// Parses a secret. Returns `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = BASE64.decode(text.strip_prefix(PREFIX)?).ok()?;
         (SECRET_BYTES..=64).contains(&bytes.len()).then(|| Self(text.to_owned(), bytes))
     }
 
-    /// The secret itself, for its owner.
+    /// Returns the secret itself, for its owner.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64; the timestamp in whole seconds.
+    /// Returns the signature: `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64. The
+    /// timestamp is in seconds.
     pub fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         // HMAC takes keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.1) else { return String::new() };
@@ -57,96 +58,98 @@ impl Secret {
         signature
     }
 
-    /// Whether one of the signatures in a `webhook-signature` header is ours.
+    /// Returns whether a `webhook-signature` header contains a valid signature.
     pub fn verify(&self, id: &str, timestamp: i64, body: &[u8], header: &str) -> bool {
-        let ours = self.sign(id, timestamp, body);
-        header.split(' ').any(|theirs| same(theirs.as_bytes(), ours.as_bytes()))
+        let expected = self.sign(id, timestamp, body);
+        header.split(' ').any(|given| constant_time_eq(given.as_bytes(), expected.as_bytes()))
     }
 }
 
-/// Compares without telling by its time where the difference is.
-fn same(a: &[u8], b: &[u8]) -> bool {
+/// Compares in constant time, to prevent timing attacks.
+fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for WebhookSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("whsec_***")
     }
 }
 
-/// Why an endpoint gets nothing any more.
+/// The reason why an endpoint is switched off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OffReason {
-    /// It answered 410 Gone.
+pub enum DisabledReason {
+    /// The endpoint responded with 410 Gone.
     Gone,
-    /// It only failed for [`PATIENCE`].
+    /// The endpoint only failed for [`DISABLE_AFTER`].
     Failing,
-    /// By hand.
-    Owner,
+    /// A user switched it off.
+    Manual,
 }
 
-impl OffReason {
-    /// As stored.
+impl DisabledReason {
+    /// Returns the stored code.
     pub const fn code(self) -> i16 {
         match self {
             Self::Gone => 1,
             Self::Failing => 2,
-            Self::Owner => 3,
+            Self::Manual => 3,
         }
     }
 
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub const fn from_code(code: i16) -> Option<Self> {
         match code {
             1 => Some(Self::Gone),
             2 => Some(Self::Failing),
-            3 => Some(Self::Owner),
+            3 => Some(Self::Manual),
             _ => None,
         }
     }
 
-    /// For the person whose endpoint it is.
+    /// Returns an explanation for the owner of the endpoint.
     pub const fn detail(self) -> &'static str {
         match self {
-            Self::Gone => "it answered 410 Gone",
-            Self::Failing => "it only failed for five days",
-            Self::Owner => "it was switched off by hand",
+            Self::Gone => "it responded with 410 Gone",
+            Self::Failing => "every delivery failed for five days",
+            Self::Manual => "it was switched off manually",
         }
     }
 }
 
-/// Where an account is told what happened.
+/// A webhook endpoint: a registered URL that receives events of an account.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Endpoint {
-    /// Its number.
+pub struct WebhookEndpoint {
+    /// The number within the installation.
     pub id: EndpointId,
-    /// Whose it is.
+    /// The account that owns it.
     pub account: AccountId,
-    /// Of which of the account's two worlds it is told.
+    /// The mode whose events it receives.
     pub mode: Mode,
-    /// Where the POSTs go.
+    /// The URL that events are posted to.
     pub url: String,
-    /// What it wants to be told.
-    pub kinds: Kinds,
-    /// What signs.
-    pub secret: Secret,
-    /// What signed before the last rotation, and until when it still does.
-    pub old_secret: Option<(Secret, Timestamp)>,
-    /// Registered by `heliograph listen` for a program on this machine: it alone may be on loopback.
+    /// The event kinds to send.
+    pub kinds: EventKinds,
+    /// The signing secret.
+    pub secret: WebhookSecret,
+    /// The secret before the last rotation, and the end of the time in which it signs as well.
+    pub old_secret: Option<(WebhookSecret, Timestamp)>,
+    /// True if `heliograph listen` registered it for a program on this machine. Only then it may be
+    /// on loopback.
     pub local: bool,
     /// When it was registered.
     pub created_at: Timestamp,
-    /// After this it does not exist any more; only for those that are `local`.
+    /// When it ceases to exist; only for `local` endpoints.
     pub expires_at: Option<Timestamp>,
-    /// Since when there were only failures.
+    /// The time of the first failure since the last success.
     pub failing_since: Option<Timestamp>,
-    /// Since when it gets nothing, and why.
-    pub off: Option<(Timestamp, OffReason)>,
+    /// When it was switched off, and why.
+    pub off: Option<(Timestamp, DisabledReason)>,
 }
 
-impl Endpoint {
-    /// The headers of a POST of this event that begins at `now`, but for those that its connection needs.
+impl WebhookEndpoint {
+    /// Returns the headers of a delivery attempt that starts at `now`, except those of the HTTP
+    /// connection.
     pub fn headers(
         &self,
         now: Timestamp,
@@ -156,7 +159,7 @@ impl Endpoint {
         let (id, seconds) = (event.to_string(), now.millis().div_euclid(1_000));
         let signatures = self.signatures(now, &id, seconds, body);
         [
-            ("user-agent", Cow::Borrowed(WHO)),
+            ("user-agent", Cow::Borrowed(USER_AGENT)),
             ("content-type", Cow::Borrowed("application/json")),
             ("webhook-id", id.into()),
             ("webhook-timestamp", seconds.to_string().into()),
@@ -164,7 +167,7 @@ impl Endpoint {
         ]
     }
 
-    /// The `webhook-signature` header: one signature, or two for a day after a rotation.
+    /// Returns the `webhook-signature` header: one signature, or two for a day after a rotation.
     pub fn signatures(&self, now: Timestamp, id: &str, timestamp: i64, body: &[u8]) -> String {
         let mut all = self.secret.sign(id, timestamp, body);
         if let Some((old, until)) = &self.old_secret
@@ -177,45 +180,45 @@ impl Endpoint {
     }
 }
 
-/// A set of kinds of events, stored as bits.
+/// A set of event kinds, stored as a bit set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kinds(i16);
+pub struct EventKinds(i16);
 
-impl Kinds {
-    /// Everything that can be chosen.
+impl EventKinds {
+    /// All event kinds.
     pub const ALL: Self = Self(0b111);
 
-    /// From the stored bits.
+    /// Returns the set of stored bits; unknown bits are ignored.
     pub const fn from_bits(bits: i16) -> Self {
         Self(bits & Self::ALL.0)
     }
 
-    /// The bits to store.
+    /// Returns the bits to store.
     pub const fn bits(self) -> i16 {
         self.0
     }
 
-    /// Whether `kind` is in it.
-    pub const fn has(self, kind: Kind) -> bool {
+    /// Returns whether the set contains `kind`.
+    pub const fn contains(self, kind: EventKind) -> bool {
         self.0 & Self::bit(kind) != 0
     }
 
-    /// The names, in order.
+    /// Returns the names of the kinds, in listing order.
     pub fn names(self) -> Vec<&'static str> {
-        Kind::CHOICES.into_iter().filter(|k| self.has(*k)).map(Kind::name).collect()
+        EventKind::ALL.into_iter().filter(|k| self.contains(*k)).map(EventKind::name).collect()
     }
 
-    const fn bit(kind: Kind) -> i16 {
+    const fn bit(kind: EventKind) -> i16 {
         match kind {
-            Kind::MessageDelivered => 1,
-            Kind::MessageFailed => 2,
-            Kind::MessageReceived => 4,
+            EventKind::MessageDelivered => 1,
+            EventKind::MessageFailed => 2,
+            EventKind::MessageReceived => 4,
         }
     }
 }
 
-impl FromIterator<Kind> for Kinds {
-    fn from_iter<I: IntoIterator<Item = Kind>>(all: I) -> Self {
+impl FromIterator<EventKind> for EventKinds {
+    fn from_iter<I: IntoIterator<Item = EventKind>>(all: I) -> Self {
         Self(all.into_iter().fold(0, |bits, k| bits | Self::bit(k)))
     }
 }
@@ -224,10 +227,10 @@ impl FromIterator<Kind> for Kinds {
 mod tests {
     use super::*;
 
-    /// The example of the Standard Webhooks libraries' own tests.
+    /// The example of the tests of the Standard Webhooks libraries.
     #[test]
-    fn signs_as_the_standard_says() {
-        let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
+    fn signatures_match_the_standard() {
+        let secret = WebhookSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let (id, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", br#"{"test": 2432232314}"#);
         let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
         assert_eq!(secret.sign(id, 1_614_265_330, body), signature);
@@ -237,19 +240,21 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_read_strictly() {
-        let secret = Secret::from_random(&[7; SECRET_BYTES]);
-        assert_eq!(Secret::parse(secret.reveal()), Some(secret));
+    fn malformed_secrets_are_rejected() {
+        let secret = WebhookSecret::from_random(&[7; SECRET_BYTES]);
+        assert_eq!(WebhookSecret::parse(secret.reveal()), Some(secret));
         for text in ["", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAA", "whsec_ä"] {
-            assert_eq!(Secret::parse(text), None, "{text}");
+            assert_eq!(WebhookSecret::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn kinds_are_a_set() {
-        assert_eq!(Kinds::ALL.names().len(), Kind::CHOICES.len());
-        let some: Kinds = [Kind::MessageFailed].into_iter().collect();
-        assert!(some.has(Kind::MessageFailed) && !some.has(Kind::MessageDelivered));
-        assert_eq!(Kinds::from_bits(some.bits()), some);
+    fn event_kinds_are_a_set() {
+        assert_eq!(EventKinds::ALL.names().len(), EventKind::ALL.len());
+        let some: EventKinds = [EventKind::MessageFailed].into_iter().collect();
+        assert!(
+            some.contains(EventKind::MessageFailed) && !some.contains(EventKind::MessageDelivered)
+        );
+        assert_eq!(EventKinds::from_bits(some.bits()), some);
     }
 }

@@ -1,68 +1,83 @@
-//! Bind status: writes down how this node's lines are, for operators to look at on any node.
+//! Bind status: saves the state of this node's carrier links, so that every node can show it to
+//! operators.
 
-use heliograph_carrier::condition::Condition;
+use crate::worker::{PeriodicTask, Worker};
+use heliograph_carrier::link_status::LinkStatus;
 use heliograph_domain::carrier::BindStatus;
 use heliograph_domain::id::CarrierId;
-use heliograph_service::carriers;
-use heliograph_service::context::Context;
-use heliograph_service::error::Result;
+use heliograph_service::kernel::context::Context;
+use heliograph_service::kernel::error::Result;
+use heliograph_service::operations::carriers;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
-use tokio::time::MissedTickBehavior;
 
-/// How often it is written down even when no bind came or went.
-const BEAT: Duration = Duration::from_secs(5);
+/// The interval between saves while no bind changes.
+const PERIOD: Duration = Duration::from_secs(5);
 
-/// A line that is looked at.
-pub(crate) struct Watched {
+/// A carrier link whose status is saved.
+pub(crate) struct WatchedCarrier {
     pub(crate) carrier: CarrierId,
     pub(crate) window: usize,
-    pub(crate) condition: Arc<Condition>,
+    pub(crate) link_status: Arc<LinkStatus>,
 }
 
-/// Runs until `stop` turns true, then takes away what it wrote.
+/// The status of all links of this node.
+struct BindStatuses {
+    context: Context,
+    links: Vec<WatchedCarrier>,
+    /// Notified when a bind changes.
+    changed: Arc<Notify>,
+}
+
+/// Runs until `stop` turns true, then deletes the status of this node.
 pub(crate) async fn run(
     context: Context,
-    lines: Vec<Watched>,
-    bell: Arc<Notify>,
-    mut stop: watch::Receiver<bool>,
+    links: Vec<WatchedCarrier>,
+    changed: Arc<Notify>,
+    stop: watch::Receiver<bool>,
 ) {
-    let mut beat = tokio::time::interval(BEAT);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // What the node wrote before it was started anew may name carriers that it does not have any more.
-    complain(carriers::leave(&context).await);
-    loop {
-        tokio::select! {
-            _ = beat.tick() => {}
-            () = bell.notified() => {}
-            _ = stop.wait_for(|stop| *stop) => break,
+    let mut statuses = BindStatuses { context, links, changed };
+    // Rows of the previous run may name carriers that are no longer configured.
+    statuses.clear().await;
+    Worker { interval: PERIOD, stop }.run(&mut statuses).await;
+    statuses.clear().await;
+}
+
+impl BindStatuses {
+    async fn clear(&self) {
+        if let Err(error) = carriers::clear_status(&self.context).await {
+            tracing::warn!(%error, "failed to delete carrier status");
         }
-        let all: Vec<_> = lines.iter().map(|line| line.look(&context)).collect();
-        complain(carriers::report(&context, &all).await);
-    }
-    complain(carriers::leave(&context).await);
-}
-
-fn complain(done: Result<()>) {
-    if let Err(error) = done {
-        tracing::warn!(%error, "how the carriers' lines are could not be written down");
     }
 }
 
-impl Watched {
-    fn look(&self, context: &Context) -> BindStatus {
-        let seen = self.condition.look();
+impl PeriodicTask for BindStatuses {
+    const FAILURE: &'static str = "failed to save carrier status";
+
+    async fn turn(&mut self) -> Result<()> {
+        let all: Vec<_> = self.links.iter().map(|link| link.status(&self.context)).collect();
+        carriers::save_status(&self.context, &all).await
+    }
+
+    async fn woken(&mut self) {
+        self.changed.notified().await;
+    }
+}
+
+impl WatchedCarrier {
+    fn status(&self, context: &Context) -> BindStatus {
+        let seen = self.link_status.snapshot();
         let now = context.db.now();
         BindStatus {
             carrier: self.carrier,
-            // A carrier is reached by one transceiver bind.
+            // Each carrier has one transceiver bind.
             binds: 1,
             bound: seen.bound.into(),
             window: u32::try_from(self.window).unwrap_or(u32::MAX),
             unanswered: u32::try_from(seen.unanswered).unwrap_or(u32::MAX),
             throttled: seen.throttled,
-            last_error: seen.trouble.map(|(why, ago)| (why, now.before(ago))),
+            last_error: seen.last_error.map(|(why, ago)| (why, now.before(ago))),
         }
     }
 }

@@ -1,20 +1,29 @@
-//! Dispatch: leased messages go to their carrier, and what the carrier says goes to the writer.
+//! The dispatcher of one carrier: submits leased messages and passes the carrier's events to the
+//! writer.
+//!
+//! A dispatcher gets fresh messages through its local queue and claims all others from the table.
+//! It renews the leases of messages that the carrier is slow to answer.
 
-use crate::flight::{Flight, Landing};
+use crate::pending_batch::{CommitResult, PendingBatch};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use heliograph_carrier::carrier::{Ack, Event, Line};
-use heliograph_carrier::condition::Condition;
+use heliograph_carrier::carrier::{Ack, CarrierChannels, CarrierEvent};
+use heliograph_carrier::link_status::LinkStatus;
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::lease::{RENEW_AFTER, STOP_AFTER};
 use heliograph_domain::message::{Failure, FailureCode};
-use heliograph_domain::submission::{Outcome, Recall, Submission};
+use heliograph_domain::submission::{Recall, Submission, SubmitOutcome};
 use heliograph_domain::text;
-use heliograph_service::context::Context;
-use heliograph_service::dispatch::{Desk, Desks, judge};
-use heliograph_service::replies::{self, Confirmation, Heard};
-use heliograph_service::writer::{Claim, Command, Handed, Progress, Writer};
-use heliograph_service::{messages, optouts};
+use heliograph_service::audience::optouts;
+use heliograph_service::kernel::commands::claim::{ClaimMessages, DispatchItem};
+use heliograph_service::kernel::commands::command::Command;
+use heliograph_service::kernel::commands::progress::{InboundUpdate, KeywordReply, Progress};
+use heliograph_service::kernel::commands::renew::Renew;
+use heliograph_service::kernel::context::Context;
+use heliograph_service::kernel::writer::Writer;
+use heliograph_service::messaging::dispatch::{DispatchQueue, DispatchQueues, evaluate_outcomes};
+use heliograph_service::messaging::messages;
+use heliograph_service::messaging::replies;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,88 +31,91 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Interval;
 use uuid::Uuid;
 
-/// How often the table is looked at even when no bell rang: what other nodes left, and what is due
-/// by the clock.
-const LOOK: Duration = Duration::from_secs(1);
-/// Rows that one claim leases at most.
-const CLAIM: usize = 512;
-/// Batches of news that may be under way to the database; beyond it the carrier has to wait.
-const FLIGHTS: usize = 64;
+/// The polling interval of the table without a notification, for messages left by other nodes and
+/// for retries that come due.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The maximum number of rows per claim.
+const MAX_CLAIM: usize = 512;
+/// The number of batches in flight to the writer; beyond it the carrier has to wait
+/// (back-pressure).
+const MAX_PENDING: usize = 64;
 
-/// One carrier's dispatcher.
+/// The dispatcher of one carrier.
 pub(crate) struct Dispatcher {
     carrier: CarrierId,
     name: String,
     claim_ahead: usize,
     context: Context,
     writer: Writer,
-    desk: Arc<Desk>,
-    arrivals: mpsc::Receiver<Vec<Handed>>,
+    queue: Arc<DispatchQueue>,
+    arrivals: mpsc::Receiver<Vec<DispatchItem>>,
     submissions: mpsc::Sender<Submission>,
-    events: mpsc::Receiver<Vec<Event>>,
+    events: mpsc::Receiver<Vec<CarrierEvent>>,
     acks: mpsc::Sender<Vec<Ack>>,
     stop: watch::Receiver<bool>,
-    /// Messages under way to the carrier, by token.
-    held: HashMap<u64, Held>,
+    /// Messages submitted to the carrier and not settled, by token.
+    in_flight: HashMap<u64, InFlight>,
     next_token: u64,
-    /// Something waits in the table.
-    more: bool,
-    /// Opt-outs are being looked for.
-    looking: bool,
-    flights: FuturesUnordered<BoxFuture<'static, Step>>,
+    /// True if the table may contain messages to claim.
+    may_have_work: bool,
+    /// True while opt-outs are being looked up.
+    checking_optouts: bool,
+    pending: FuturesUnordered<BoxFuture<'static, Step>>,
     claim: Option<oneshot::Receiver<Claimed>>,
 }
 
-type Claimed = Result<Vec<Handed>, heliograph_service::writer::Error>;
+type Claimed = Result<Vec<DispatchItem>, heliograph_service::kernel::writer::StoreError>;
 
-struct Held {
-    handed: Handed,
-    outcomes: Vec<(u8, Outcome)>,
-    /// Parts whose outcome is still to come.
-    left: usize,
+/// A message that was submitted to the carrier.
+struct InFlight {
+    item: DispatchItem,
+    outcomes: Vec<(u8, SubmitOutcome)>,
+    /// The number of parts without an outcome.
+    parts_left: usize,
     renewed: Instant,
     recall: Recall,
 }
 
-/// What a dispatcher waits for.
+/// The events that a dispatcher waits for.
 enum Next {
-    Events(Vec<Event>),
+    Events(Vec<CarrierEvent>),
     Ended,
-    Arrived(Vec<Handed>),
+    Arrived(Vec<DispatchItem>),
     Step(Step),
     Claimed(Option<Claimed>),
-    Bell,
-    Look,
+    Wake,
+    Poll,
     Stop,
 }
 
+/// The completion of a background future.
 enum Step {
-    Landed(Landing),
-    Rested(Flight),
-    Confirmed,
-    Looked(HashSet<Uuid>),
+    Committed(CommitResult),
+    RetryDue(PendingBatch),
+    KeywordReplySent,
+    OptoutsFound(HashSet<Uuid>),
 }
 
 impl Dispatcher {
-    /// A dispatcher, and the carrier's end of its line.
+    /// Creates a dispatcher and the carrier's end of its channels.
     pub(crate) fn new(
         (carrier, name): (CarrierId, String),
         claim_ahead: usize,
-        (context, writer, desks): (&Context, &Writer, &Desks),
-        condition: Arc<Condition>,
+        (context, writer, queues): (&Context, &Writer, &DispatchQueues),
+        link_status: Arc<LinkStatus>,
         stop: &watch::Receiver<bool>,
-    ) -> (Self, Line) {
-        let (desk, arrivals) = Desk::new(claim_ahead);
-        desks.set(carrier, desk.clone());
-        let most_parts = usize::from(text::MAX_PARTS);
-        let (submissions, to_submit) = mpsc::channel(claim_ahead.saturating_mul(most_parts));
-        let (to_engine, events) = mpsc::channel(FLIGHTS);
-        let (acks, to_ack) = mpsc::channel(FLIGHTS);
-        let line = Line {
+    ) -> (Self, CarrierChannels) {
+        let (queue, arrivals) = DispatchQueue::new(claim_ahead);
+        queues.insert(carrier, queue.clone());
+        let max_parts = usize::from(text::MAX_PARTS);
+        let (submissions, to_submit) = mpsc::channel(claim_ahead.saturating_mul(max_parts));
+        let (to_engine, events) = mpsc::channel(MAX_PENDING);
+        let (acks, to_ack) = mpsc::channel(MAX_PENDING);
+        let channels = CarrierChannels {
             submissions: to_submit,
             events: to_engine,
             acks: to_ack,
-            condition,
+            link_status,
             stop: stop.clone(),
         };
         let dispatcher = Self {
@@ -112,88 +124,91 @@ impl Dispatcher {
             claim_ahead,
             context: context.clone(),
             writer: writer.clone(),
-            desk,
+            queue,
             arrivals,
             submissions,
             events,
             acks,
             stop: stop.clone(),
-            held: HashMap::new(),
+            in_flight: HashMap::new(),
             next_token: 0,
-            more: true,
-            looking: false,
-            flights: FuturesUnordered::new(),
+            may_have_work: true,
+            checking_optouts: false,
+            pending: FuturesUnordered::new(),
             claim: None,
         };
-        (dispatcher, line)
+        (dispatcher, channels)
     }
 
-    /// Runs until the node stops and the carrier has said its last word; gives back what it still held.
+    /// Runs until the node stops and the carrier has ended, then releases its leases.
+    ///
+    /// This is not a [`Worker`](crate::worker::Worker): it has seven sources of events, most of
+    /// them per message, and after the node stops it goes on until the carrier has answered.
     pub(crate) async fn run(mut self) {
-        let mut look = tokio::time::interval(LOOK);
-        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut poll = tokio::time::interval(POLL_INTERVAL);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut stopping = false;
         loop {
-            match self.next(&mut look, stopping).await {
+            match self.next(&mut poll, stopping).await {
                 Next::Events(events) => self.on_events(events).await,
                 Next::Ended => break,
                 Next::Arrived(arrived) => self.submit_all(arrived),
                 Next::Step(step) => self.on_step(step).await,
                 Next::Claimed(claimed) => self.on_claimed(claimed),
-                Next::Bell => self.more = true,
-                Next::Look => self.on_look().await,
+                Next::Wake => self.may_have_work = true,
+                Next::Poll => self.on_poll().await,
                 Next::Stop => {
                     stopping = true;
-                    self.desk.set_bound(false);
+                    self.queue.set_available(false);
                 }
             }
             if !stopping {
                 self.claim_if_due();
             }
         }
-        self.wind_up().await;
+        self.shut_down().await;
     }
 
-    /// Waits for whatever comes first.
-    async fn next(&mut self, look: &mut Interval, stopping: bool) -> Next {
+    /// Waits for the next event.
+    async fn next(&mut self, poll: &mut Interval, stopping: bool) -> Next {
         tokio::select! {
-            events = self.events.recv(), if self.flights.len() < FLIGHTS => {
+            events = self.events.recv(), if self.pending.len() < MAX_PENDING => {
                 events.map_or(Next::Ended, Next::Events)
             }
             Some(arrived) = self.arrivals.recv() => Next::Arrived(arrived),
-            Some(step) = self.flights.next() => Next::Step(step),
+            Some(step) = self.pending.next() => Next::Step(step),
             claimed = claimed(&mut self.claim) => Next::Claimed(claimed),
-            () = self.desk.bell.notified() => Next::Bell,
-            _ = look.tick() => Next::Look,
+            () = self.queue.wake.notified() => Next::Wake,
+            _ = poll.tick() => Next::Poll,
             _ = self.stop.wait_for(|stop| *stop), if !stopping => Next::Stop,
         }
     }
 
-    /// Hands messages to the carrier, part by part.
-    fn submit_all(&mut self, arrived: Vec<Handed>) {
+    /// Submits messages to the carrier, part by part.
+    fn submit_all(&mut self, arrived: Vec<DispatchItem>) {
         metrics::counter!("heliograph_dispatched_total").increment(arrived.len() as u64);
-        for handed in arrived {
-            self.submit(handed);
+        for item in arrived {
+            self.submit(item);
         }
     }
 
-    fn submit(&mut self, handed: Handed) {
+    fn submit(&mut self, item: DispatchItem) {
         let token = self.next_token;
         self.next_token = self.next_token.wrapping_add(1);
-        let message = handed.leased.message.clone();
+        let message = item.leased.message.clone();
         let validity = message.expires_at.since(self.context.db.now());
         let recall = Recall::default();
-        let mut held =
-            Held { renewed: handed.since, handed, outcomes: Vec::new(), left: 0, recall };
+        let mut entry =
+            InFlight { renewed: item.since, item, outcomes: Vec::new(), parts_left: 0, recall };
         let segments = if validity.is_zero() {
-            let expired = Outcome::Refused(Failure::plain(FailureCode::Expired));
-            held.outcomes.push((1, expired));
+            let expired = SubmitOutcome::Refused(Failure::new(FailureCode::Expired));
+            entry.outcomes.push((1, expired));
             Vec::new()
         } else {
             text::segments(&message.text, token.to_le_bytes()[0])
         };
         for (part, segment) in (1u8..).zip(segments) {
-            if held.handed.leased.parts_taken.contains(&part) {
+            if entry.item.leased.accepted_parts.contains(&part) {
                 continue;
             }
             let submission = Submission {
@@ -204,227 +219,240 @@ impl Dispatcher {
                 segment,
                 label: replies::label(message.account, message.mode),
                 validity,
-                not_after: held.handed.since + STOP_AFTER,
-                recall: held.recall.clone(),
+                not_after: entry.item.since + STOP_AFTER,
+                recall: entry.recall.clone(),
             };
             match self.submissions.try_send(submission) {
-                Ok(()) => held.left += 1,
-                Err(_) => held.outcomes.push((part, Outcome::NotSent)),
+                Ok(()) => entry.parts_left += 1,
+                Err(_) => entry.outcomes.push((part, SubmitOutcome::NotSent)),
             }
         }
-        if held.left > 0 {
-            self.held.insert(token, held);
+        if entry.parts_left > 0 {
+            self.in_flight.insert(token, entry);
         } else {
-            let mut flight =
-                Flight { news: Progress::default(), held: Vec::new(), handles: Vec::new() };
-            settle(held, &mut flight);
-            self.flights.push(Box::pin(async move { Step::Rested(flight) }));
+            let mut batch = PendingBatch {
+                progress: Progress::default(),
+                settled: Vec::new(),
+                handles: Vec::new(),
+            };
+            settle(entry, &mut batch);
+            self.pending.push(Box::pin(async move { Step::RetryDue(batch) }));
         }
     }
 
-    /// Turns what happened on the wire into one command, in wire order.
-    async fn on_events(&mut self, events: Vec<Event>) {
-        let mut flight =
-            Flight { news: Progress::default(), held: Vec::new(), handles: Vec::new() };
+    /// Combines carrier events, in wire order, into one command for the writer.
+    async fn on_events(&mut self, events: Vec<CarrierEvent>) {
+        let mut batch = PendingBatch {
+            progress: Progress::default(),
+            settled: Vec::new(),
+            handles: Vec::new(),
+        };
         let mut receipts = 0;
         for event in events {
             match event {
-                Event::Bound => {
-                    self.set_bound(true);
-                    self.more = true;
+                CarrierEvent::Bound => {
+                    self.set_available(true);
+                    self.may_have_work = true;
                 }
-                // The carrier itself says why, by its name.
-                Event::Unbound(_) => self.set_bound(false),
-                Event::Submitted { token, part, outcome } => {
-                    self.on_outcome(token, (part, outcome), &mut flight);
+                // The carrier implementation logs the reason.
+                CarrierEvent::Unbound(_) => self.set_available(false),
+                CarrierEvent::Submitted { token, part, outcome } => {
+                    self.on_outcome(token, (part, outcome), &mut batch);
                 }
-                Event::Receipt { handle, receipt } => {
-                    flight.handles.push(handle);
-                    flight.news.receipts.push((self.carrier, receipt));
+                CarrierEvent::Receipt { handle, receipt } => {
+                    batch.handles.push(handle);
+                    batch.progress.receipts.push((self.carrier, receipt));
                     receipts += 1;
                 }
-                Event::Message { handle, incoming } => {
-                    flight.handles.push(handle);
-                    flight.news.heard.push(Heard::Incoming(self.carrier, incoming));
+                CarrierEvent::Message { handle, incoming } => {
+                    batch.handles.push(handle);
+                    batch.progress.inbound.push(InboundUpdate::Incoming(self.carrier, incoming));
                 }
             }
         }
-        let settled = flight.news.settlements.len() as u64;
+        let settled = batch.progress.settlements.len() as u64;
         metrics::counter!("heliograph_settled_total").increment(settled);
-        let heard = flight.news.heard.len() as u64;
+        let inbound = batch.progress.inbound.len() as u64;
         metrics::counter!("heliograph_receipts_total").increment(receipts);
-        metrics::counter!("heliograph_inbound_total").increment(heard);
-        self.launch(flight).await;
+        metrics::counter!("heliograph_inbound_total").increment(inbound);
+        self.commit(batch).await;
     }
 
-    fn set_bound(&self, bound: bool) {
-        self.desk.set_bound(bound);
+    fn set_available(&self, bound: bool) {
+        self.queue.set_available(bound);
         let gauge = metrics::gauge!("heliograph_carrier_bound", "carrier" => self.name.clone());
         gauge.set(f64::from(u8::from(bound)));
     }
 
-    fn on_outcome(&mut self, token: u64, outcome: (u8, Outcome), flight: &mut Flight) {
-        let Some(held) = self.held.get_mut(&token) else { return };
-        held.outcomes.push(outcome);
-        held.left = held.left.saturating_sub(1);
-        if held.left == 0
-            && let Some(held) = self.held.remove(&token)
+    fn on_outcome(&mut self, token: u64, outcome: (u8, SubmitOutcome), batch: &mut PendingBatch) {
+        let Some(entry) = self.in_flight.get_mut(&token) else { return };
+        entry.outcomes.push(outcome);
+        entry.parts_left = entry.parts_left.saturating_sub(1);
+        if entry.parts_left == 0
+            && let Some(entry) = self.in_flight.remove(&token)
         {
-            settle(held, flight);
+            settle(entry, batch);
         }
     }
 
-    async fn launch(&mut self, mut flight: Flight) {
-        if flight.is_empty() {
+    async fn commit(&mut self, mut batch: PendingBatch) {
+        if batch.is_empty() {
             return;
         }
-        let answer = flight.send(&self.writer).await;
-        self.flights.push(Box::pin(async move { Step::Landed(flight.land(answer).await) }));
+        let answer = batch.send(&self.writer).await;
+        self.pending.push(Box::pin(async move { Step::Committed(batch.committed(answer).await) }));
     }
 
     async fn on_step(&mut self, step: Step) {
         match step {
-            Step::Rested(flight) => self.launch(flight).await,
-            Step::Landed(Landing::Done(acks, confirmations)) => {
-                self.confirm(confirmations);
+            Step::RetryDue(batch) => self.commit(batch).await,
+            Step::Committed(CommitResult::Committed(acks, replies)) => {
+                self.send_keyword_replies(replies);
                 self.acknowledge(acks).await;
             }
-            Step::Confirmed => {}
-            Step::Looked(out) => self.call_back(&out),
-            Step::Landed(Landing::Again(acks, flight)) => {
-                self.flights.push(Box::pin(async move { Step::Rested(flight.pause().await) }));
+            Step::KeywordReplySent => {}
+            Step::OptoutsFound(out) => self.recall(&out),
+            Step::Committed(CommitResult::Retry(acks, batch)) => {
+                self.pending.push(Box::pin(async move { Step::RetryDue(batch.pause().await) }));
                 self.acknowledge(acks).await;
             }
-            Step::Landed(Landing::Closed) => {}
+            Step::Committed(CommitResult::WriterClosed) => {}
         }
     }
 
-    /// Sends people the answers to their one word.
-    fn confirm(&mut self, all: Vec<Confirmation>) {
-        for confirmation in all {
+    /// Sends the replies to keywords such as STOP.
+    fn send_keyword_replies(&mut self, all: Vec<KeywordReply>) {
+        for reply in all {
             let (context, writer) = (self.context.clone(), self.writer.clone());
-            self.flights.push(Box::pin(async move {
-                if let Err(error) = messages::confirm(&context, &writer, confirmation).await {
-                    tracing::warn!(%error, "a confirmation could not be sent");
+            self.pending.push(Box::pin(async move {
+                if let Err(error) = messages::send_keyword_reply(&context, &writer, reply).await {
+                    tracing::warn!(%error, "failed to send a keyword reply");
                 }
-                Step::Confirmed
+                Step::KeywordReplySent
             }));
         }
     }
 
     async fn acknowledge(&mut self, acks: Vec<Ack>) {
         if !acks.is_empty() {
-            // A carrier that has ended needs no acknowledgement: its SMSC sends the receipt again.
+            // If the carrier has ended, the SMSC sends the unacknowledged receipts again.
             drop(self.acks.send(acks).await);
         }
     }
 
-    /// Asks for work when there may be some, and room for a good part of it.
+    /// Claims messages if there may be some and a good part of the local queue is free.
     fn claim_if_due(&mut self) {
-        let worthwhile = (self.claim_ahead / 4).clamp(1, CLAIM);
-        let due = self.more && self.claim.is_none() && self.desk.is_bound();
-        if !due || self.desk.places() < worthwhile {
+        let worthwhile = (self.claim_ahead / 4).clamp(1, MAX_CLAIM);
+        let due = self.may_have_work && self.claim.is_none() && self.queue.is_available();
+        if !due || self.queue.free_slots() < worthwhile {
             return;
         }
-        let Some(room) = self.desk.free_room(CLAIM) else { return };
+        let Some(room) = self.queue.reserve_up_to(MAX_CLAIM) else { return };
         let (reply, answer) = oneshot::channel();
-        let claim = Claim { carrier: self.carrier, room, reply };
-        if self.writer.try_send(Command::Claim(claim)).is_ok() {
+        let claim = ClaimMessages { carrier: self.carrier, room, reply };
+        if self.writer.try_send(Command::ClaimMessages(claim)).is_ok() {
             self.claim = Some(answer);
-            self.more = false;
+            self.may_have_work = false;
         }
     }
 
     fn on_claimed(&mut self, claimed: Option<Claimed>) {
         self.claim = None;
         match claimed {
-            Some(Ok(handed)) => {
-                // Whoever finds something looks again; a look that finds nothing ends it.
-                self.more |= !handed.is_empty();
-                self.submit_all(handed);
+            Some(Ok(item)) => {
+                // Claim again until a claim finds nothing.
+                self.may_have_work |= !item.is_empty();
+                self.submit_all(item);
             }
-            Some(Err(error)) => tracing::warn!(%error, "work could not be claimed"),
+            Some(Err(error)) => tracing::warn!(%error, "failed to claim messages"),
             None => {}
         }
     }
 
-    async fn on_look(&mut self) {
-        self.more = true;
+    async fn on_poll(&mut self) {
+        self.may_have_work = true;
         let now = Instant::now();
         let mut leases = Vec::new();
-        for held in self.held.values_mut() {
-            if now.duration_since(held.renewed) > RENEW_AFTER {
-                held.renewed = now;
-                leases.push(held.handed.leased.lease.clone());
+        for entry in self.in_flight.values_mut() {
+            if now.duration_since(entry.renewed) > RENEW_AFTER {
+                entry.renewed = now;
+                leases.push(entry.item.leased.lease.clone());
             }
         }
         if !leases.is_empty() {
-            // Only what a carrier is slow to answer comes here. If the renewal fails, another node
-            // takes over after the lease, and the state machine tells the two apart.
+            // Only messages that the carrier is slow to answer get here. If the renewal fails,
+            // another node takes over after the lease expires, and fencing makes this node's result
+            // harmless.
             let (reply, _) = oneshot::channel();
-            drop(self.writer.send(Command::Renew(leases, reply)).await);
+            drop(self.writer.send(Command::Renew(Renew { leases, reply })).await);
         }
-        self.look_for_optouts();
+        self.check_optouts();
     }
 
-    /// Asks who of those whose messages are on their way to the carrier has opted out since.
-    fn look_for_optouts(&mut self) {
-        let held = self.held.values().filter(|h| h.handed.leased.message.optout_list.is_some());
-        let messages: Vec<_> = held.map(|h| h.handed.leased.message.clone()).collect();
-        if self.looking || messages.is_empty() {
+    /// Looks up which recipients of messages in flight have opted out since.
+    fn check_optouts(&mut self) {
+        let entry = self.in_flight.values().filter(|h| h.item.leased.message.optout_list.is_some());
+        let messages: Vec<_> = entry.map(|h| h.item.leased.message.clone()).collect();
+        if self.checking_optouts || messages.is_empty() {
             return;
         }
-        self.looking = true;
+        self.checking_optouts = true;
         let context = self.context.clone();
-        self.flights.push(Box::pin(async move {
+        self.pending.push(Box::pin(async move {
             let out = optouts::opted_out(&context, &messages).await;
-            Step::Looked(
-                out.inspect_err(|error| tracing::warn!(%error, "opt-outs")).unwrap_or_default(),
+            Step::OptoutsFound(
+                out.inspect_err(|error| tracing::warn!(%error, "failed to check opt-outs"))
+                    .unwrap_or_default(),
             )
         }));
     }
 
-    /// Calls back what has not been submitted yet; it goes back into the table, where the next claim fails it.
-    fn call_back(&mut self, out: &HashSet<Uuid>) {
-        self.looking = false;
-        for held in self.held.values() {
-            if out.contains(&held.handed.leased.message.id.0) {
-                held.recall.recall();
+    /// Recalls parts that were not submitted yet. Their messages return to the table, where the
+    /// next claim fails them.
+    fn recall(&mut self, out: &HashSet<Uuid>) {
+        self.checking_optouts = false;
+        for entry in self.in_flight.values() {
+            if out.contains(&entry.item.leased.message.id.0) {
+                entry.recall.recall();
             }
         }
     }
 
-    /// The carrier has ended: whatever has not been answered was not sent.
-    async fn wind_up(mut self) {
-        self.desk.set_bound(false);
+    /// Settles all messages after the carrier has ended: unanswered parts count as not sent.
+    async fn shut_down(mut self) {
+        self.queue.set_available(false);
         if let Some(claim) = self.claim.take()
-            && let Ok(Ok(handed)) = claim.await
+            && let Ok(Ok(item)) = claim.await
         {
-            self.submit_all(handed);
+            self.submit_all(item);
         }
-        while let Ok(handed) = self.arrivals.try_recv() {
-            self.submit_all(handed);
+        while let Ok(item) = self.arrivals.try_recv() {
+            self.submit_all(item);
         }
-        let mut flight =
-            Flight { news: Progress::default(), held: Vec::new(), handles: Vec::new() };
-        for (_, mut held) in std::mem::take(&mut self.held) {
-            held.outcomes.push((1, Outcome::NotSent));
-            settle(held, &mut flight);
+        let mut batch = PendingBatch {
+            progress: Progress::default(),
+            settled: Vec::new(),
+            handles: Vec::new(),
+        };
+        for (_, mut entry) in std::mem::take(&mut self.in_flight) {
+            entry.outcomes.push((1, SubmitOutcome::NotSent));
+            settle(entry, &mut batch);
         }
-        self.launch(flight).await;
-        // Outcomes that the database can't take now are tried until it can; whoever runs us sets the limit.
-        while let Some(step) = self.flights.next().await {
+        self.commit(batch).await;
+        // Outcomes that cannot be committed are retried; the shutdown of the node sets the time
+        // limit.
+        while let Some(step) = self.pending.next().await {
             self.on_step(step).await;
         }
     }
 }
 
-fn settle(held: Held, flight: &mut Flight) {
-    flight.news.settlements.push(judge(&held.handed.leased, held.outcomes));
-    flight.held.push(held.handed);
+fn settle(entry: InFlight, batch: &mut PendingBatch) {
+    batch.progress.settlements.push(evaluate_outcomes(&entry.item.leased, entry.outcomes));
+    batch.settled.push(entry.item);
 }
 
-/// The answer to the claim that is under way; waits for ever when none is.
+/// Waits for the answer to the claim in flight; pending forever if there is none.
 async fn claimed(claim: &mut Option<oneshot::Receiver<Claimed>>) -> Option<Claimed> {
     match claim {
         Some(answer) => answer.await.ok(),

@@ -1,56 +1,58 @@
-//! Forwarding: what `heliograph listen` was told goes on to a program of the person who listens.
+//! Forwards the webhooks that `heliograph listen` receives to a local program.
 
-use crate::http_client::HttpClient;
+use crate::http::client::HttpClient;
 use bytes::Bytes;
-use heliograph_domain::target::{Reach, Resolver, Target};
+use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
+use heliograph_domain::webhook_url::WebhookUrl;
 use http_body_util::Full;
 use hyper::header::{HOST, HeaderMap};
 use hyper::{Request, Version};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the program may take: less than whoever asked us gives.
+/// The time limit of the program; shorter than that of the node that sent the webhook.
 const TIMEOUT: Duration = Duration::from_secs(12);
 
-/// Sends requests on, to wherever its owner says: it is their own machine.
+/// Forwards requests to a URL without an egress policy: the user forwards to their own machine.
 #[derive(Clone)]
 pub struct Forwarder {
     client: HttpClient,
-    target: Arc<Target>,
+    target: Arc<WebhookUrl>,
 }
 
 impl Forwarder {
-    /// Forwards to this URL.
-    pub fn new(resolver: Arc<dyn Resolver>, target: Target) -> Self {
+    /// Creates a forwarder to this URL.
+    pub fn new(resolver: Arc<dyn Resolver>, target: WebhookUrl) -> Self {
         Self { client: HttpClient::new(resolver), target: Arc::new(target) }
     }
 
-    /// Sends on one POST with its headers; the status of the answer.
+    /// Forwards one POST with its headers and returns the response status.
     ///
     /// # Errors
-    /// Why there was no answer, in words.
+    /// A text for people that says why there was no response.
     pub async fn forward(&self, headers: &HeaderMap, body: Bytes) -> Result<u16, String> {
         match tokio::time::timeout(TIMEOUT, self.exchange(headers, body)).await {
-            Ok(done) => done,
-            Err(_) => Err(format!("no answer within {} s", TIMEOUT.as_secs())),
+            Ok(result) => result,
+            Err(_) => Err(format!("no response within {} s", TIMEOUT.as_secs())),
         }
     }
 
     async fn exchange(&self, headers: &HeaderMap, body: Bytes) -> Result<u16, String> {
-        let mut line = self.client.dial(&self.target, &Reach::everything()).await?;
-        let request = match line.is_http2() {
+        let mut connection = self.client.dial(&self.target, &EgressPolicy::allow_all()).await?;
+        let request = match connection.is_http2() {
             true => Request::post(self.target.as_str()).version(Version::HTTP_2),
             false => Request::post(self.target.path()),
         };
         let mut request = request.body(Full::new(body)).map_err(|e| e.to_string())?;
-        let own = ["host", "content-length", "transfer-encoding", "connection"];
-        for (name, value) in headers.iter().filter(|(name, _)| !own.contains(&name.as_str())) {
+        let hop_by_hop = ["host", "content-length", "transfer-encoding", "connection"];
+        for (name, value) in headers.iter().filter(|(name, _)| !hop_by_hop.contains(&name.as_str()))
+        {
             request.headers_mut().insert(name, value.clone());
         }
-        if !line.is_http2() {
+        if !connection.is_http2() {
             let host = self.target.authority().parse();
-            request.headers_mut().insert(HOST, host.map_err(|_| "a bad host".to_owned())?);
+            request.headers_mut().insert(HOST, host.map_err(|_| "invalid host".to_owned())?);
         }
-        Ok(line.post(request).await?.status)
+        Ok(connection.post(request).await?.status)
     }
 }

@@ -1,20 +1,22 @@
-//! It is due: the workers that keep messages moving when nobody asks.
+//! Background workers: everything that happens because it is due, not because a request asked for
+//! it.
+//!
+//! The workers dispatch messages to carriers, deliver webhooks, send mail and run maintenance. They
+//! hold no state that matters: the tables of the store are the queues, and memory is a head start.
 
 mod bind_status;
-mod breaker;
-mod courier;
 mod dispatch;
-mod flight;
 mod forward;
 mod handsets;
-mod housekeeping;
-mod http_client;
-mod line;
+mod http;
 mod mail;
-mod post;
+mod maintenance;
+mod pending_batch;
 mod webhooks;
+mod worker;
 mod workers;
 
 pub use forward::Forwarder;
 pub use mail::Mailer;
-pub use workers::{Engine, Served, run};
+pub use worker::{PeriodicTask, Worker};
+pub use workers::{ConfiguredCarrier, Engine, run};

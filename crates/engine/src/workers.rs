@@ -1,98 +1,100 @@
-//! The list of workers, and how they start and stop together.
+//! Starts all workers of the engine and stops them together.
 
-use crate::bind_status::{self, Watched};
-use crate::courier::Equipment;
+use crate::bind_status::{self, WatchedCarrier};
 use crate::dispatch::Dispatcher;
 use crate::handsets;
-use crate::housekeeping;
-use crate::http_client::HttpClient;
+use crate::http::client::HttpClient;
 use crate::mail::{self, Mailer};
+use crate::maintenance;
 use crate::webhooks;
+use crate::webhooks::endpoint_worker::WorkerDeps;
 use heliograph_carrier::carrier::Carrier;
-use heliograph_carrier::condition::Condition;
+use heliograph_carrier::link_status::LinkStatus;
 use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::id::CarrierId;
-use heliograph_service::context::Context;
-use heliograph_service::dispatch::Desks;
-use heliograph_service::events::Couriers;
-use heliograph_service::writer::Writer;
+use heliograph_service::kernel::context::Context;
+use heliograph_service::kernel::writer::Writer;
+use heliograph_service::messaging::dispatch::DispatchQueues;
+use heliograph_service::webhooks::events::DeliveryQueues;
 use std::sync::Arc;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
-/// What the workers need.
+/// The dependencies of the workers.
 pub struct Engine {
-    /// For the rules.
+    /// The context of the service layer.
     pub context: Context,
-    /// The way to the database's writer.
+    /// The handle of the node's writer.
     pub writer: Writer,
-    /// Where accepted messages are handed over.
-    pub desks: Desks,
-    /// Where webhooks are handed over.
-    pub couriers: Couriers,
-    /// The carriers to serve.
-    pub carriers: Vec<Served>,
+    /// The local queues that hand accepted messages to the dispatchers.
+    pub message_queues: DispatchQueues,
+    /// The local queues that hand webhook deliveries to the endpoint workers.
+    pub delivery_queues: DeliveryQueues,
+    /// The carriers of this node, the simulated one included.
+    pub carriers: Vec<ConfiguredCarrier>,
     /// The simulated SMSC of this node.
     pub simulator: Simulator,
-    /// The way to a mail server, if there is one.
+    /// The mailer, if a mail server is configured.
     pub mailer: Option<Mailer>,
 }
 
-/// A carrier to serve.
-pub struct Served {
-    /// Its number in the tables.
+/// A carrier and its settings.
+pub struct ConfiguredCarrier {
+    /// The id in the database.
     pub id: CarrierId,
-    /// What the operator calls it.
+    /// The name in the configuration.
     pub name: String,
-    /// What speaks to it.
+    /// The protocol implementation.
     pub carrier: Box<dyn Carrier>,
-    /// Parts that it takes without having answered.
+    /// The number of unanswered parts.
     pub window: usize,
 }
 
-/// POSTs to webhook endpoints that may be under way at once: half of the open files that a process usually has.
-const SOCKETS: usize = 512;
+/// The node-wide limit of concurrent webhook requests: half of the usual limit of open files.
+const MAX_REQUESTS: usize = 512;
 
-/// Messages that are leased ahead for a carrier with this window: a crash can double at most so many.
+/// Returns how many messages to lease ahead for a carrier with this window. After a crash, at most
+/// this many may be sent twice.
 const fn claim_ahead(window: usize) -> usize {
-    let twice = window.saturating_mul(2);
-    if twice > 32 { twice } else { 32 }
+    let double = window.saturating_mul(2);
+    if double > 32 { double } else { 32 }
 }
 
-/// Runs all workers until `stop` turns true and each has given back what it held.
+/// Runs all workers until `stop` turns true and each has released its leases.
 pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
-    let Engine { context, writer, desks, couriers, carriers, simulator, mailer } = engine;
+    let Engine { context, writer, message_queues, delivery_queues, carriers, simulator, mailer } =
+        engine;
     let mut workers = JoinSet::new();
-    let (bell, mut lines) = (Arc::new(Notify::new()), Vec::new());
-    for Served { id, name, carrier, window } in carriers {
-        let condition = Arc::new(Condition::new(bell.clone()));
-        lines.push(Watched { carrier: id, window, condition: condition.clone() });
-        let with = (&context, &writer, &desks);
-        let (dispatcher, line) =
-            Dispatcher::new((id, name), claim_ahead(window), with, condition, &stop);
-        workers.spawn(carrier.run(line));
+    let (status_changed, mut links) = (Arc::new(Notify::new()), Vec::new());
+    for ConfiguredCarrier { id, name, carrier, window } in carriers {
+        let link_status = Arc::new(LinkStatus::new(status_changed.clone()));
+        links.push(WatchedCarrier { carrier: id, window, link_status: link_status.clone() });
+        let deps = (&context, &writer, &message_queues);
+        let (dispatcher, channels) =
+            Dispatcher::new((id, name), claim_ahead(window), deps, link_status, &stop);
+        workers.spawn(carrier.run(channels));
         workers.spawn(dispatcher.run());
     }
-    workers.spawn(bind_status::run(context.clone(), lines, bell, stop.clone()));
+    workers.spawn(bind_status::run(context.clone(), links, status_changed, stop.clone()));
     let client = HttpClient::new(context.resolver.clone());
-    let sockets = Arc::new(Semaphore::new(SOCKETS));
-    let equipment = Equipment {
+    let request_slots = Arc::new(Semaphore::new(MAX_REQUESTS));
+    let deps = WorkerDeps {
         context: context.clone(),
         writer: writer.clone(),
-        couriers,
+        queues: delivery_queues,
         client,
-        sockets,
+        request_slots,
         stop: stop.clone(),
     };
-    workers.spawn(webhooks::run(equipment));
+    workers.spawn(webhooks::run(deps));
     workers.spawn(handsets::run(context.clone(), simulator, stop.clone()));
     if let Some(mailer) = mailer {
         workers.spawn(mail::run(context.clone(), mailer, stop.clone()));
     }
-    workers.spawn(housekeeping::run(context, writer, stop));
+    workers.spawn(maintenance::run(context, writer, stop));
     while let Some(ended) = workers.join_next().await {
         if let Err(e) = ended {
-            tracing::error!(error = %e, "a worker ended badly");
+            tracing::error!(error = %e, "worker failed");
         }
     }
 }

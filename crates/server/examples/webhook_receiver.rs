@@ -1,8 +1,8 @@
-//! Receives Heliograph's webhooks, verifies each, and prints `verified TYPE ID`.
+//! Receives and verifies Heliograph webhooks, and prints `verified TYPE ID` for each.
 //!
 //! `WEBHOOK_SECRET=whsec_… PORT=9000 cargo run --example webhook_receiver`
 
-#![expect(clippy::print_stdout, reason = "what it prints is what it is for")]
+#![expect(clippy::print_stdout, reason = "the example prints what it receives")]
 
 use http::header::{CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -15,13 +15,13 @@ use std::time::Duration;
 const LONGEST_HEAD: u64 = 64 << 10;
 const LONGEST_BODY: u64 = 1 << 20;
 
-/// Does what a POST with this raw body asks for, or says why it is refused.
+/// Verifies a POST with this raw body and handles the event, or returns why it was rejected.
 fn receive(webhook: &Webhook, headers: &HeaderMap, body: &[u8]) -> Result<(), Box<dyn Error>> {
     webhook.verify(body, headers)?;
     let event: Value = serde_json::from_slice(body)?;
-    let kind = event.get("type").and_then(Value::as_str).ok_or("it has no type")?;
-    let id = headers.get("webhook-id").ok_or("it has no id")?.to_str()?;
-    // The same id may come again: what was done for it once is not done twice.
+    let kind = event.get("type").and_then(Value::as_str).ok_or("the event has no type")?;
+    let id = headers.get("webhook-id").ok_or("webhook-id is missing")?.to_str()?;
+    // The same id can arrive again: process each id only once.
     println!("verified {kind} {id}");
     Ok(())
 }
@@ -29,18 +29,18 @@ fn receive(webhook: &Webhook, headers: &HeaderMap, body: &[u8]) -> Result<(), Bo
 fn main() -> Result<(), Box<dyn Error>> {
     let secret = std::env::var("WEBHOOK_SECRET")?;
     if secret.trim_start_matches("whsec_").is_empty() {
-        return Err("WEBHOOK_SECRET is empty: anybody could sign".into());
+        return Err("WEBHOOK_SECRET is empty: anyone could sign".into());
     }
     let webhook = Webhook::new(&secret)?;
     let port: u16 = std::env::var("PORT")?.parse()?;
     for stream in TcpListener::bind((Ipv4Addr::LOCALHOST, port))?.incoming() {
-        // Who breaks off gets no answer; the next one does.
+        // A client that disconnects gets no response; the next client does.
         let _ = stream.map_err(Box::from).and_then(|stream| serve(stream, &webhook));
     }
     Ok(())
 }
 
-/// One request and its answer.
+/// Reads one request and responds to it.
 fn serve(mut stream: TcpStream, webhook: &Webhook) -> Result<(), Box<dyn Error>> {
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     let mut reader = BufReader::new(stream.try_clone()?);

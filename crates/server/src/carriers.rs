@@ -1,8 +1,8 @@
-//! The configured carriers: their numbers and routes, and what is started for them.
+//! The configured carriers and routes, and the settings built from the configuration.
 
-use crate::commands::Role;
 use crate::config::{CarrierKind, Config, SignUp};
 use crate::rates;
+use crate::serve_args::NodeRole;
 use crate::system::SystemClock;
 use anyhow::{Context as _, bail};
 use heliograph_carrier::smpp::bind::SmppCarrier;
@@ -10,12 +10,14 @@ use heliograph_carrier::smpp::options::SmppOptions;
 use heliograph_carrier::smsc::options::SmscOptions;
 use heliograph_carrier::smsc::server;
 use heliograph_carrier::smsc::simulator::Simulator;
-use heliograph_domain::carrier::{Route, Routes, SIMULATED};
+use heliograph_domain::carrier::{Route, RoutingTable, SIMULATED};
+use heliograph_domain::egress_policy::EgressPolicy;
 use heliograph_domain::id::CarrierId;
-use heliograph_domain::target::Reach;
-use heliograph_engine::Served;
-use heliograph_service::context::{Context, Entrance, Replies, Settings};
-use heliograph_service::{accounts, dispatch, nodes};
+use heliograph_engine::ConfiguredCarrier;
+use heliograph_service::identity::accounts;
+use heliograph_service::kernel::context::{Context, KeywordReplies, Settings, SignUpSettings};
+use heliograph_service::messaging::dispatch;
+use heliograph_service::operations::nodes;
 use heliograph_store::Db;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -24,29 +26,31 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Parts that may wait for the simulated SMSC, which answers at once.
+/// The window of the simulated carrier, in parts; the simulated SMSC responds at once.
 const SIMULATED_WINDOW: u16 = 200;
 
-/// Refuses secrets that are not there and what would charge wrongly, and warns of what would leave messages lying.
-pub(crate) async fn complain(
+/// Checks the configuration against the database before the node starts. Missing secrets and a
+/// currency that differs from that of an account are errors; a node role or a carrier name that
+/// would leave messages in the queue is a warning.
+pub(crate) async fn preflight(
     context: &Context,
     config: &Config,
-    roles: &[Role],
+    roles: &[NodeRole],
 ) -> anyhow::Result<()> {
     config.check_secrets()?;
     let currency = &config.accounts.currency;
     for a in accounts::list(context).await? {
         if a.currency != *currency {
             bail!(
-                "accounts.currency is {currency}, but {} is kept in {}: rates would be charged in the wrong money",
+                "accounts.currency is {currency}, but account {} uses {}; all accounts must use one currency",
                 a.name,
                 a.currency
             );
         }
     }
-    if !roles.contains(&Role::Engine) && !context.db.is_shared() {
+    if !roles.contains(&NodeRole::Engine) && !context.db.is_shared() {
         tracing::warn!(
-            "this node only accepts messages, and no other can send them: SQLite serves one node"
+            "messages will not be sent: this node has no engine role, and SQLite supports only one node"
         );
     }
     let known = |name: &str| name == SIMULATED || config.carriers.iter().any(|c| c.name == name);
@@ -55,34 +59,35 @@ pub(crate) async fn complain(
             tracing::warn!(
                 carrier = name,
                 messages,
-                "messages wait for a carrier that [[carriers]] does not have"
+                "messages are queued for a carrier that is not configured in [[carriers]]"
             );
         }
     }
     Ok(())
 }
 
-/// The configured carriers, the simulated one, and its SMSC inside this process.
+/// Starts the simulated SMSC inside this process and returns it with all carriers, the simulated
+/// one included.
 pub(crate) async fn start(
     context: &Context,
     config: &Config,
     numbers: Vec<CarrierId>,
     background: &mut JoinSet<()>,
-) -> anyhow::Result<(Vec<Served>, Simulator)> {
-    let mut served: Vec<Served> = Vec::new();
+) -> anyhow::Result<(Vec<ConfiguredCarrier>, Simulator)> {
+    let mut carriers: Vec<ConfiguredCarrier> = Vec::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let at = listener.local_addr()?;
     let simulator = Simulator::new(SmscOptions::default(), Arc::new(SystemClock))?;
-    let served_simulator = simulator.clone();
+    let smsc = simulator.clone();
     background.spawn(async move {
         let (_stop, stopped) = watch::channel(false);
-        server::serve(listener, served_simulator, stopped).await;
+        server::serve(listener, smsc, stopped).await;
     });
     let simulated = context.settings().simulated;
-    served.push(simulated_carrier(simulated, SIMULATED, at));
+    carriers.push(simulated_carrier(simulated, SIMULATED, at));
     for (number, c) in numbers.into_iter().zip(&config.carriers) {
         match c.kind {
-            CarrierKind::Simulated => served.push(simulated_carrier(number, &c.name, at)),
+            CarrierKind::Simulated => carriers.push(simulated_carrier(number, &c.name, at)),
             CarrierKind::Smpp => {
                 let options = SmppOptions {
                     system_id: c.system_id.clone(),
@@ -92,40 +97,40 @@ pub(crate) async fn start(
                     rate: c.rate,
                     ..SmppOptions::new(&c.name, &c.host, c.port)
                 };
-                served.push(serve(number, options));
+                carriers.push(smpp_carrier(number, options));
             }
         }
     }
-    Ok((served, simulator))
+    Ok((carriers, simulator))
 }
 
-fn serve(id: CarrierId, options: SmppOptions) -> Served {
+fn smpp_carrier(id: CarrierId, options: SmppOptions) -> ConfiguredCarrier {
     let (name, window) = (options.name.clone(), usize::from(options.window));
-    Served { id, name, carrier: Box::new(SmppCarrier::new(options)), window }
+    ConfiguredCarrier { id, name, carrier: Box::new(SmppCarrier::new(options)), window }
 }
 
-fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> Served {
+fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> ConfiguredCarrier {
     let options = SmppOptions {
         system_id: name.to_owned(),
         window: SIMULATED_WINDOW,
         labelled: true,
         ..SmppOptions::new(name, &at.ip().to_string(), at.port())
     };
-    serve(number, options)
+    smpp_carrier(number, options)
 }
 
-/// A text, if there is one.
-fn said(text: &str) -> Option<String> {
+/// Returns the text unless it is blank.
+fn non_blank(text: &str) -> Option<String> {
     Some(text.to_owned()).filter(|t| !t.trim().is_empty())
 }
 
-/// The operator's settings, and the numbers of the configured carriers.
+/// Builds the settings of the service layer and looks up the ids of the configured carriers.
 pub(crate) async fn settings(
     db: &Db,
     config: &Config,
 ) -> anyhow::Result<(Settings, Vec<CarrierId>)> {
     let names: Vec<String> = config.carriers.iter().map(|c| c.name.clone()).collect();
-    let (numbers, simulated) = nodes::carriers(db, &names).await?;
+    let (numbers, simulated) = nodes::carrier_ids(db, &names).await?;
     let number = |name: &String| {
         let at = names.iter().position(|n| n == name)?;
         numbers.get(at).copied()
@@ -135,7 +140,7 @@ pub(crate) async fn settings(
         let carriers: Option<Vec<CarrierId>> = route.carriers.iter().map(number).collect();
         let carriers = carriers.with_context(|| {
             format!(
-                "routes: prefix '{}' names a carrier that [[carriers]] does not have",
+                "routes: prefix '{}' names a carrier that is not configured in [[carriers]]",
                 route.prefix
             )
         })?;
@@ -144,22 +149,22 @@ pub(crate) async fn settings(
     let rates =
         rates::load(config.rates.default, config.rates.file.as_deref(), &config.accounts.currency)?;
     let settings = Settings {
-        routes: Routes::new(routes),
+        routes: RoutingTable::new(routes),
         rates,
         simulated,
-        replies: Replies {
-            stop: said(&config.optouts.stop_reply),
-            start: said(&config.optouts.start_reply),
-            help: said(&config.optouts.help_reply),
+        keyword_replies: KeywordReplies {
+            stop: non_blank(&config.optouts.stop_reply),
+            start: non_blank(&config.optouts.start_reply),
+            help: non_blank(&config.optouts.help_reply),
         },
-        entrance: Entrance {
-            open: config.accounts.sign_up == SignUp::Open,
+        sign_up: SignUpSettings {
+            enabled: config.accounts.sign_up == SignUp::Open,
             currency: config.accounts.currency.clone(),
             base_url: config.base_url()?,
-            named: config.server.public_url.is_some(),
-            mail: config.mail.smtp_url.is_some(),
+            base_url_configured: config.server.public_url.is_some(),
+            mail_enabled: config.mail.smtp_url.is_some(),
         },
-        reach: Reach::with(config.webhooks.allow_private.clone()),
+        egress_policy: EgressPolicy::allowing(config.webhooks.allow_private.clone()),
         webhook_timeout: Duration::from_secs(config.webhooks.timeout_seconds),
         webhook_retention: Duration::from_secs(config.webhooks.retention_days * 86_400),
     };

@@ -1,33 +1,33 @@
-//! The configuration: a TOML file, then the environment; an unknown key is an error.
+//! Loads the configuration from a TOML file and environment variables; an unknown key is an error.
 
 mod secret;
 mod sections;
 mod show;
 
 use anyhow::{Context, bail};
-pub(crate) use sections::{CarrierKind, Config, LogFormat, SignUp, Telemetry};
+pub(crate) use sections::{CarrierKind, Config, LogFormat, SignUp, TelemetryConfig};
 pub(crate) use show::{json, toml};
 use std::collections::HashMap;
 use std::path::Path;
 use toml::{Table, Value};
 
-/// Read when no other file is named, if it is there.
+/// The configuration file used without `--config`, if it exists.
 const DEFAULT_FILE: &str = "heliograph.toml";
 const ENV_PREFIX: &str = "HELIOGRAPH_";
-/// The origin of what nobody said.
+/// The origin of a default value.
 const DEFAULT: &str = "default";
 
-/// What a key holds, which tells how its environment variable is read.
+/// The type of a key, which determines how its environment variable is parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     Number,
     Flag,
-    /// Several texts, with commas between them.
+    /// A comma-separated list of strings.
     List,
 }
 
-/// Every key of a section that stands once.
+/// The keys of all sections that occur once.
 const KEYS: &[(&str, &str, Kind)] = &[
     ("server", "listen", Kind::Text),
     ("server", "public_url", Kind::Text),
@@ -60,77 +60,80 @@ const CARRIER_KEYS: &[&str] =
 const ROUTE_KEYS: &[&str] = &["prefix", "carriers"];
 const NUMBER_KEYS: &[&str] = &["number", "account"];
 
-/// A configuration, and where each value comes from.
-pub(crate) struct Read {
+/// A configuration and the origin of each value.
+pub(crate) struct LoadedConfig {
     pub(crate) config: Config,
-    /// What the file says, as it stands there.
-    written: Table,
+    /// The contents of the file.
+    file_values: Table,
     file: String,
-    /// By section and key, the variable that says it.
+    /// The environment variable that sets a key, by section and key.
     variables: HashMap<(String, String), String>,
 }
 
-impl Read {
-    /// Where the value of a key comes from.
+impl LoadedConfig {
+    /// Returns the origin of a key: a variable, the file or the default.
     fn origin(&self, section: &str, key: &str) -> &str {
         match self.variables.get(&(section.to_owned(), key.to_owned())) {
             Some(variable) => variable,
-            None if self.written.get(section).is_some_and(|s| s.get(key).is_some()) => &self.file,
+            None if self.file_values.get(section).is_some_and(|s| s.get(key).is_some()) => {
+                &self.file
+            }
             None => DEFAULT,
         }
     }
 
-    /// The same for a key of the n-th table of a list.
+    /// Returns the origin of a key in the n-th table of a list.
     fn origin_in(&self, list: &str, n: usize, key: &str) -> &str {
-        let entry = self.written.get(list).and_then(|l| l.get(n));
+        let entry = self.file_values.get(list).and_then(|l| l.get(n));
         if entry.is_some_and(|e| e.get(key).is_some()) { &self.file } else { DEFAULT }
     }
 }
 
-/// The effective configuration: `file` (or `heliograph.toml`, if it is there), then the environment.
+/// Loads the effective configuration: `file` (or `heliograph.toml`, if it exists), overridden by
+/// the environment.
 pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Config> {
-    Ok(read(file)?.config)
+    Ok(load_with_origins(file)?.config)
 }
 
-/// The same, with where each value comes from.
-pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<Read> {
+/// Loads the effective configuration with the origin of each value.
+pub(crate) fn load_with_origins(file: Option<&Path>) -> anyhow::Result<LoadedConfig> {
     let text = match file {
         Some(f) => {
-            std::fs::read_to_string(f).with_context(|| format!("{} can't be read", f.display()))?
+            std::fs::read_to_string(f).with_context(|| format!("failed to read {}", f.display()))?
         }
         None => match std::fs::read_to_string(DEFAULT_FILE) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            other => other.with_context(|| format!("{DEFAULT_FILE} can't be read"))?,
+            other => other.with_context(|| format!("failed to read {DEFAULT_FILE}"))?,
         },
     };
     let file = file.unwrap_or(Path::new(DEFAULT_FILE)).display().to_string();
     let mut name = file.clone();
-    let variables = ours()?;
+    let variables = environment()?;
     for (variable, _) in &variables {
         name = format!("{name}, {variable}");
     }
     parse(&text, &file, variables.into_iter()).with_context(|| name)
 }
 
-/// Refuses a variable that is one of ours but for an underline: it would be passed over in silence.
-fn misspelt(variable: &str) -> anyhow::Result<()> {
+/// Rejects a variable of ours with one underscore instead of two, which would be ignored silently.
+fn reject_single_underscore(variable: &str) -> anyhow::Result<()> {
     for (section, key, _) in KEYS {
-        let right = format!("{ENV_PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase());
-        if variable == right.replace("__", "_") {
-            bail!("there is no environment variable called '{variable}'; did you mean '{right}'?");
+        let expected = format!("{ENV_PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase());
+        if variable == expected.replace("__", "_") {
+            bail!("unknown environment variable '{variable}'; did you mean '{expected}'?");
         }
     }
     Ok(())
 }
 
-/// The variables that may be meant for us: our name, then a section, then a key.
-fn ours() -> anyhow::Result<Vec<(String, String)>> {
+/// Returns the environment variables of the form `HELIOGRAPH_SECTION__KEY`.
+fn environment() -> anyhow::Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for (name, value) in std::env::vars_os() {
         let Ok(name) = name.into_string() else { continue };
-        misspelt(&name)?;
+        reject_single_underscore(&name)?;
         if name.starts_with(ENV_PREFIX) && name.contains("__") {
-            let Ok(value) = value.into_string() else { bail!("{name} is no text") };
+            let Ok(value) = value.into_string() else { bail!("{name} is not valid UTF-8") };
             found.push((name, value));
         }
     }
@@ -141,22 +144,23 @@ fn parse(
     text: &str,
     file: &str,
     variables: impl Iterator<Item = (String, String)>,
-) -> anyhow::Result<Read> {
-    let written: Table = text.parse().map_err(|e| unreadable(text, &e))?;
-    check_names(&written)?;
-    let (mut table, mut said) = (written.clone(), HashMap::new());
+) -> anyhow::Result<LoadedConfig> {
+    let file_values: Table = text.parse().map_err(|e| syntax_error(text, &e))?;
+    check_names(&file_values)?;
+    let (mut table, mut origins) = (file_values.clone(), HashMap::new());
     for (variable, value) in variables {
-        if let Some(place) = overlay(&mut table, &variable, value)? {
-            said.insert(place, variable);
+        if let Some(key) = overlay(&mut table, &variable, value)? {
+            origins.insert(key, variable);
         }
     }
     let config: Config = Value::Table(table).try_into()?;
     config.validate()?;
-    Ok(Read { config, written, file: file.to_owned(), variables: said })
+    Ok(LoadedConfig { config, file_values, file: file.to_owned(), variables: origins })
 }
 
-/// What is wrong with a file, and in which line. The error itself would show the line, and with it a secret.
-fn unreadable(text: &str, e: &toml::de::Error) -> anyhow::Error {
+/// Describes a TOML syntax error and its line number. The original error would print the line
+/// itself, which may contain a secret.
+fn syntax_error(text: &str, e: &toml::de::Error) -> anyhow::Error {
     let before = e.span().and_then(|at| text.get(..at.start)).unwrap_or_default();
     anyhow::anyhow!("line {}: {}", before.matches('\n').count() + 1, e.message())
 }
@@ -166,7 +170,7 @@ fn check_names(table: &Table) -> anyhow::Result<()> {
     sections.dedup();
     sections.extend(["carriers", "routes", "numbers"]);
     for (section, value) in table {
-        known(section, &sections, "section")?;
+        check_known(section, &sections, "section")?;
         let keys: Vec<&str> = match section.as_str() {
             "carriers" => CARRIER_KEYS.to_vec(),
             "routes" => ROUTE_KEYS.to_vec(),
@@ -175,30 +179,30 @@ fn check_names(table: &Table) -> anyhow::Result<()> {
         };
         let tables: Vec<&Value> = value.as_array().map_or(vec![value], |a| a.iter().collect());
         for key in tables.iter().filter_map(|v| v.as_table()).flat_map(Table::keys) {
-            known(key, &keys, &format!("key in [{section}]"))?;
+            check_known(key, &keys, &format!("key in [{section}]"))?;
         }
     }
     Ok(())
 }
 
-/// Refuses a name that nobody knows, and says which one was probably meant.
-fn known(name: &str, names: &[&str], what: &str) -> anyhow::Result<()> {
+/// Rejects an unknown name and suggests the nearest known one.
+fn check_known(name: &str, names: &[&str], what: &str) -> anyhow::Result<()> {
     if names.contains(&name) {
         return Ok(());
     }
     let nearest = names.iter().min_by_key(|n| strsim::levenshtein(n, name)).copied().unwrap_or("");
-    bail!("there is no {what} called '{name}'; did you mean '{nearest}'?")
+    bail!("unknown {what} '{name}'; did you mean '{nearest}'?")
 }
 
-/// Puts `HELIOGRAPH_SECTION__KEY` over what the file says. Lists of tables can't be given this way.
-/// Which key it is: section and name.
+/// Overrides a value of the file with the variable `HELIOGRAPH_SECTION__KEY` and returns its
+/// section and key. Lists of tables cannot be set this way.
 fn overlay(
     table: &mut Table,
     variable: &str,
     value: String,
 ) -> anyhow::Result<Option<(String, String)>> {
     let path = variable.trim_start_matches(ENV_PREFIX).to_ascii_lowercase();
-    // Other programs' variables may begin with our name; ours have a section.
+    // Variables of other programs may have our prefix; ours have a section.
     let Some((section, key)) = path.split_once("__") else { return Ok(None) };
     let Some((_, _, kind)) = KEYS.iter().find(|(s, k, _)| *s == section && *k == key) else {
         let all: Vec<String> = KEYS
@@ -206,7 +210,7 @@ fn overlay(
             .map(|(s, k, _)| format!("{ENV_PREFIX}{}__{}", s.to_uppercase(), k.to_uppercase()))
             .collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        known(variable, &all, "environment variable")?;
+        check_known(variable, &all, "environment variable")?;
         return Ok(None);
     };
     let value = match kind {
@@ -222,9 +226,9 @@ fn overlay(
             value.parse().with_context(|| format!("{variable} must be true or false"))?,
         ),
     };
-    let place = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
-    if let Some(place) = place.as_table_mut() {
-        place.insert(key.to_owned(), value);
+    let section_table = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+    if let Some(section_table) = section_table.as_table_mut() {
+        section_table.insert(key.to_owned(), value);
     }
     Ok(Some((section.to_owned(), key.to_owned())))
 }
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_file_is_the_default() {
+    fn config_default_toml_matches_the_defaults() {
         let text = std::fs::read_to_string("../../config.default.toml").unwrap();
         let from_file = read(&text, &[]).unwrap();
         assert_eq!(format!("{from_file:?}"), format!("{:?}", Config::default()));
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_wins() {
+    fn environment_variables_override_the_file() {
         let text = "[server]\nlisten = '127.0.0.1:1'\n[database]\nconnections = 3";
         let vars = [
             ("HELIOGRAPH_SERVER__LISTEN", "127.0.0.1:2"),
@@ -266,29 +270,29 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_errors_that_help() {
+    fn invalid_values_and_unknown_names_are_rejected_with_a_hint() {
         for (text, vars, hint) in [
             ("[sever]", [("A", "b")], "did you mean 'server'?"),
             ("[server]\nlistn = '1'", [("A", "b")], "did you mean 'listen'?"),
             ("[[carriers]]\nnam = 'a'", [("A", "b")], "did you mean 'name'?"),
             ("", [("HELIOGRAPH_SERVER__LISTN", "1")], "did you mean 'HELIOGRAPH_SERVER__LISTEN'?"),
             ("", [("HELIOGRAPH_DATABASE__CONNECTIONS", "many")], "must be a whole number"),
-            ("[rates]\ndefault = '1,5'", [("A", "b")], "is no amount"),
+            ("[rates]\ndefault = '1,5'", [("A", "b")], "is not a valid amount"),
             ("[database]\nconnections = 1", [("A", "b")], "from 2 to 1000"),
             ("[[carriers]]\nname = ''\nkind = 'simulated'", [("A", "b")], "needs a name"),
             (
                 "[[routes]]\nprefix = '44'\ncarriers = ['a']\n[[routes]]\nprefix = '44'\ncarriers = ['b']",
                 [("A", "b")],
-                "stands there twice",
+                "duplicate prefix",
             ),
             (
                 "[webhooks]\nallow_private = ['127.0.0.1']",
                 [("A", "b")],
                 "10.1.2.3/32 for one address",
             ),
-            ("[webhooks]\nallow_private = ['10.1.2.3/8']", [("A", "b")], "write 10.0.0.0/8"),
+            ("[webhooks]\nallow_private = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
-            ("[[routes]]\nprefix = '+44'\ncarriers = ['a']", [("A", "b")], "must be digits"),
+            ("[[routes]]\nprefix = '+44'\ncarriers = ['a']", [("A", "b")], "only digits"),
             ("[limits]\nmax_in_flight = 0", [("A", "b")], "from 1 to 1000000"),
         ] {
             let error = read(text, &vars).unwrap_err();
@@ -297,11 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn one_underline_is_not_two() {
-        let error = misspelt("HELIOGRAPH_DATABASE_URL").unwrap_err().to_string();
+    fn a_single_underscore_is_rejected() {
+        let error = reject_single_underscore("HELIOGRAPH_DATABASE_URL").unwrap_err().to_string();
         assert!(error.contains("did you mean 'HELIOGRAPH_DATABASE__URL'?"), "{error}");
         for others in ["HELIOGRAPH_DATABASE__URL", "HELIOGRAPH_HOME", "DATABASE_URL"] {
-            misspelt(others).unwrap();
+            reject_single_underscore(others).unwrap();
         }
     }
 

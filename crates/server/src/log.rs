@@ -1,7 +1,7 @@
-//! Log lines: written quickly into memory, and from there to stderr by a thread of their own.
+//! Buffered logging: lines are collected in memory and written to stderr by a separate thread.
 //!
-//! A busy node writes tens of thousands of lines a second, so a line must cost neither a system call
-//! nor a wake-up, and a slow terminal must hold nobody up.
+//! A busy node logs tens of thousands of lines per second, so a line must cost neither a system
+//! call nor a wake-up, and a slow terminal must not block the caller.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,51 +16,51 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-/// How long lines gather before they are written.
-const GATHER: Duration = Duration::from_millis(20);
-/// Bytes that may wait; lines beyond are dropped and counted.
-const LIMIT: usize = 8 << 20;
+/// The time for which lines are collected before they are written.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
+/// The size of the buffer in bytes; lines beyond it are dropped and counted.
+const MAX_BUFFERED: usize = 8 << 20;
 
-/// Where lines gather; cheap to clone.
+/// Writes lines to the buffer; cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Lines(Arc<Shared>);
+pub(crate) struct LogWriter(Arc<Shared>);
 
 struct Shared {
-    waiting: Mutex<Waiting>,
-    bell: Condvar,
+    buffer: Mutex<Buffer>,
+    wake: Condvar,
     dropped: AtomicU64,
 }
 
-struct Waiting {
+struct Buffer {
     bytes: Vec<u8>,
-    /// The thread sleeps for lack of lines, so the next one has to wake it.
+    /// True while the thread sleeps for lack of lines; the next line has to wake it.
     asleep: bool,
     closed: bool,
 }
 
-/// Writes what still waits when it is dropped.
-pub(crate) struct Flush {
-    lines: Lines,
+/// Flushes the buffer when dropped.
+pub(crate) struct FlushGuard {
+    lines: LogWriter,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Starts the thread that writes to stderr.
-pub(crate) fn start() -> io::Result<(Lines, Flush)> {
-    let waiting = Waiting { bytes: Vec::new(), asleep: false, closed: false };
-    let lines = Lines(Arc::new(Shared {
-        waiting: Mutex::new(waiting),
-        bell: Condvar::new(),
+pub(crate) fn start() -> io::Result<(LogWriter, FlushGuard)> {
+    let buffer = Buffer { bytes: Vec::new(), asleep: false, closed: false };
+    let lines = LogWriter(Arc::new(Shared {
+        buffer: Mutex::new(buffer),
+        wake: Condvar::new(),
         dropped: AtomicU64::new(0),
     }));
     let shared = lines.0.clone();
     let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || shared.run())?;
-    Ok((lines.clone(), Flush { lines, thread: Some(thread) }))
+    Ok((lines.clone(), FlushGuard { lines, thread: Some(thread) }))
 }
 
-impl Drop for Flush {
+impl Drop for FlushGuard {
     fn drop(&mut self) {
         self.lines.0.lock().closed = true;
-        self.lines.0.bell.notify_all();
+        self.lines.0.wake.notify_all();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -68,8 +68,8 @@ impl Drop for Flush {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run(&self) {
@@ -80,7 +80,7 @@ impl Shared {
             let _ = stderr.write_all(&batch);
             let dropped = self.dropped.swap(0, Ordering::Relaxed);
             if dropped > 0 {
-                let _ = writeln!(stderr, "{dropped} log lines were dropped: stderr is too slow");
+                let _ = writeln!(stderr, "{dropped} log lines dropped: stderr is too slow");
             }
             batch.clear();
             if closed {
@@ -89,30 +89,31 @@ impl Shared {
         }
     }
 
-    /// Waits for lines, lets some more gather, and takes them all. True when there will be no more.
+    /// Waits for lines, lets more collect, and moves them to `batch`. Returns true when the log is
+    /// closed.
     fn take(&self, batch: &mut Vec<u8>) -> bool {
-        let mut waiting = self.lock();
-        waiting.asleep = true;
-        let idle = |w: &mut Waiting| w.bytes.is_empty() && !w.closed;
-        let waiting = self.bell.wait_while(waiting, idle).unwrap_or_else(PoisonError::into_inner);
-        let gathered = self.bell.wait_timeout_while(waiting, GATHER, |w| !w.closed);
-        let (mut waiting, _) = gathered.unwrap_or_else(PoisonError::into_inner);
-        std::mem::swap(&mut waiting.bytes, batch);
-        waiting.closed
+        let mut buffer = self.lock();
+        buffer.asleep = true;
+        let idle = |b: &mut Buffer| b.bytes.is_empty() && !b.closed;
+        let buffer = self.wake.wait_while(buffer, idle).unwrap_or_else(PoisonError::into_inner);
+        let collected = self.wake.wait_timeout_while(buffer, FLUSH_INTERVAL, |b| !b.closed);
+        let (mut buffer, _) = collected.unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut buffer.bytes, batch);
+        buffer.closed
     }
 }
 
-impl Write for Lines {
-    /// Takes one whole line.
+impl Write for LogWriter {
+    /// Buffers one whole line.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut waiting = self.0.lock();
-        if waiting.bytes.len() + line.len() > LIMIT {
+        let mut buffer = self.0.lock();
+        if buffer.bytes.len() + line.len() > MAX_BUFFERED {
             self.0.dropped.fetch_add(1, Ordering::Relaxed);
             return Ok(line.len());
         }
-        waiting.bytes.extend_from_slice(line);
-        if std::mem::take(&mut waiting.asleep) {
-            self.0.bell.notify_one();
+        buffer.bytes.extend_from_slice(line);
+        if std::mem::take(&mut buffer.asleep) {
+            self.0.wake.notify_one();
         }
         Ok(line.len())
     }
@@ -122,7 +123,7 @@ impl Write for Lines {
     }
 }
 
-impl<'a> MakeWriter<'a> for Lines {
+impl<'a> MakeWriter<'a> for LogWriter {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -130,10 +131,10 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
-/// The text form: time, level, words, then `name=value` for each field.
-pub(crate) struct Text;
+/// The text format: time, level, message, then `name=value` for each field.
+pub(crate) struct TextFormat;
 
-impl<S, N> FormatEvent<S, N> for Text
+impl<S, N> FormatEvent<S, N> for TextFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -162,7 +163,7 @@ impl Fields<'_> {
     fn put(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         self.result = self.result.and_then(|()| match field.name() {
             "message" => write!(self.line, " {value}"),
-            // Where a library's own log call stands, with the path of the machine that built it.
+            // The source location of a `log` call, with a path of the build machine.
             name if name.starts_with("log.") => Ok(()),
             name => {
                 self.line.write_char(' ')?;
@@ -175,7 +176,7 @@ impl Fields<'_> {
 }
 
 impl Visit for Fields<'_> {
-    /// Texts from outside can't forge a line: whatever is not plain is quoted and escaped.
+    /// Prevents log injection: a value that is not a plain word is quoted and escaped.
     fn record_str(&mut self, field: &Field, value: &str) {
         let plain = !value.is_empty()
             && value.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\');

@@ -1,42 +1,46 @@
-//! The one binary: reads the command line and starts what it asks for.
+//! The `heliograph` binary: parses the command line and runs the selected command.
 
 mod carriers;
 mod commands;
 mod config;
-mod folder;
-mod greeting;
+mod data_dir;
+mod http;
+mod key_usage;
 mod log;
 mod output;
+mod rate_limit_share;
 mod rates;
 mod serve;
-mod share;
+mod serve_args;
+mod service_context;
 mod shutdown;
+mod signals;
 mod simulator;
 mod system;
 mod telemetry;
-mod usage;
+mod welcome;
 
 use clap::Parser;
-use commands::{Cli, Command};
+use commands::{Cli, CliCommand};
 use std::process::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // What it writes holds texts, numbers and secrets: nobody else is to read it, in whatever folder it stands.
+    // Files contain message texts, phone numbers and secrets: make them readable by the owner only.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let cli = Cli::parse();
     let (file, json) = (cli.config.clone(), cli.json);
-    let done = match cli.command() {
-        Command::Serve(args) => serve::main(&file, &args),
-        Command::Smsc(args) => simulator::main(args),
+    let result = match cli.command() {
+        CliCommand::Serve(args) => serve::main(&file, &args),
+        CliCommand::Smsc(args) => simulator::main(args),
         other => commands::main(&file, json, other),
     };
-    match done {
+    match result {
         Ok(code) => code,
         Err(e) => {
-            output::failure(json, &e);
+            output::print_error(json, &e);
             ExitCode::FAILURE
         }
     }

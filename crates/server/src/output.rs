@@ -1,69 +1,69 @@
-//! The one place that prints: results to stdout, talk to stderr.
+//! Output of the command line: results go to stdout, everything else to stderr.
 
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 
-/// Prints a result. A reader that went away is no error.
-pub(crate) fn result(line: &str) {
+/// Prints a line to stdout; a closed pipe is not an error.
+pub(crate) fn stdout(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
-/// Says something to the person at the terminal.
-pub(crate) fn talk(line: &str) {
+/// Prints a line to stderr.
+pub(crate) fn stderr(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Prints one result in the form that was asked for.
-pub(crate) fn either(as_json: bool, json: &Value, text: &str) {
+/// Prints a result as JSON or as text.
+pub(crate) fn print_result(as_json: bool, json: &Value, text: &str) {
     if as_json {
-        result(&json.to_string());
+        stdout(&json.to_string());
     } else {
-        result(text);
+        stdout(text);
     }
 }
 
-/// Prints a list: one JSON array, or one line for each.
-pub(crate) fn list(as_json: bool, all: Vec<(Value, String)>) {
+/// Prints a list as one JSON array or as one line per entry.
+pub(crate) fn print_list(as_json: bool, all: Vec<(Value, String)>) {
     if as_json {
         let all: Vec<Value> = all.into_iter().map(|(json, _)| json).collect();
-        return result(&Value::Array(all).to_string());
+        return stdout(&Value::Array(all).to_string());
     }
     for (_, line) in all {
-        result(&line);
+        stdout(&line);
     }
 }
 
-/// Says why it failed: to the person, and with `--json` to the script as well.
-pub(crate) fn failure(as_json: bool, why: &anyhow::Error) {
-    let why = format!("{why:#}");
-    talk(&format!("heliograph: {why}"));
+/// Prints an error to stderr and, with `--json`, as a JSON document to stdout.
+pub(crate) fn print_error(as_json: bool, error: &anyhow::Error) {
+    let error = format!("{error:#}");
+    stderr(&format!("heliograph: {error}"));
     if as_json {
-        result(&json!({ "error": why }).to_string());
+        stdout(&json!({ "error": error }).to_string());
     }
 }
 
-/// How far something is, on a terminal alone.
-pub(crate) struct Progress {
+/// A progress indicator in percent, shown only on a terminal.
+pub(crate) struct ProgressBar {
     shown: Option<u64>,
-    there: bool,
+    is_terminal: bool,
 }
 
-impl Progress {
+impl ProgressBar {
     pub(crate) fn new() -> Self {
-        Self { shown: None, there: std::io::stderr().is_terminal() }
+        Self { shown: None, is_terminal: std::io::stderr().is_terminal() }
     }
 
-    /// Shows the part that is done, where it changed.
+    /// Updates the percentage if it changed.
     pub(crate) fn show(&mut self, done: u64, all: u64) {
         let percent = done.saturating_mul(100) / all.max(1);
-        if self.there && self.shown != Some(percent) {
+        if self.is_terminal && self.shown != Some(percent) {
             self.shown = Some(percent);
             let _ = write!(std::io::stderr().lock(), "\r{percent:3} %");
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressBar {
     fn drop(&mut self) {
         if self.shown.is_some() {
             let _ = write!(std::io::stderr().lock(), "\r     \r");

@@ -1,4 +1,4 @@
-//! Reads the rate table: prefix, price per part, currency.
+//! Loads the rate table, a CSV file with prefix, price per part and currency.
 
 use anyhow::{Context, bail};
 use heliograph_domain::money::Amount;
@@ -8,35 +8,35 @@ use std::collections::HashSet;
 use std::path::Path;
 
 #[derive(Deserialize)]
-struct Line {
+struct RateRow {
     prefix: String,
     price: String,
     currency: String,
 }
 
-/// The table in `file`, if there is one; prices must be in `currency`.
+/// Loads the rates from `file`, if there is one; prices must be in `currency`.
 pub(crate) fn load(default: Amount, file: Option<&Path>, currency: &str) -> anyhow::Result<Rates> {
     let Some(file) = file else { return Ok(Rates::new(default, Vec::new())) };
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
         .from_path(file)
-        .with_context(|| format!("rates.file {} can't be read", file.display()))?;
+        .with_context(|| format!("rates.file: failed to read {}", file.display()))?;
     let (mut by_prefix, mut seen) = (Vec::new(), HashSet::new());
     for (n, line) in (2..).zip(reader.deserialize()) {
         let at = || format!("rates.file {} line {n}", file.display());
-        let Line { prefix, price, currency: c } = line.with_context(at)?;
+        let RateRow { prefix, price, currency: c } = line.with_context(at)?;
         if !prefix.bytes().all(|b| b.is_ascii_digit()) {
-            bail!("{}: the prefix '{prefix}' must be digits", at());
+            bail!("{}: prefix '{prefix}' must contain only digits", at());
         }
         if c != currency {
-            bail!("{}: the currency is {c}, but accounts are kept in {currency}", at());
+            bail!("{}: currency is {c}, but accounts.currency is {currency}", at());
         }
         let price: Amount = price.parse().with_context(at)?;
         if price < Amount::ZERO {
-            bail!("{}: a price can't be negative", at());
+            bail!("{}: price must not be negative", at());
         }
         if !seen.insert(prefix.clone()) {
-            bail!("{}: the prefix '{prefix}' stands there twice", at());
+            bail!("{}: duplicate prefix '{prefix}'", at());
         }
         by_prefix.push((prefix, price));
     }

@@ -1,145 +1,213 @@
-//! Wires everything together, runs it, and takes it down in order.
+//! The `heliograph serve` command: wires up all layers, runs the node and shuts it down gracefully.
 
-use crate::commands::{Role, ServeArgs};
 use crate::config::Config;
-use crate::shutdown::Running;
-use crate::system::{RandomIds, SystemClock, SystemRandom, SystemResolver, open_files};
-use crate::{carriers, config, folder, greeting, share, telemetry, usage};
+use crate::serve_args::{NodeRole, ServeArgs};
+use crate::service_context::{self, open_database};
+use crate::shutdown::RunningNode;
+use crate::system::open_files;
+use crate::{carriers, config, data_dir, http, key_usage, rate_limit_share, telemetry, welcome};
 use anyhow::{Context as _, bail};
-use heliograph_domain::id::NodeId;
+use heliograph_api::{ApiState, RateLimit};
+use heliograph_dashboard::{DashboardState, SignInThrottle};
+use heliograph_domain::id::CarrierId;
 use heliograph_engine::{Engine, Mailer};
-use heliograph_service::api_keys::Keyring;
-use heliograph_service::bells::Bells;
-use heliograph_service::context::{Context, Settings};
-use heliograph_service::dispatch::Desks;
-use heliograph_service::error::Error;
-use heliograph_service::events::Couriers;
-use heliograph_service::passwords::{self, Passwords};
-use heliograph_service::transaction::Road;
-use heliograph_service::{nodes, writer};
-use heliograph_store::{Db, Options};
-use heliograph_web::{App, Entrance, RateLimit, Renewal, Tls, read_certificate};
+use heliograph_http::{CertificateReloader, ServerOptions, Tls, read_certificate};
+use heliograph_service::group_commit;
+use heliograph_service::group_commit::batch::WriterDeps;
+use heliograph_service::identity::api_keys::Keyring;
+use heliograph_service::identity::passwords::{self, Passwords};
+use heliograph_service::kernel::context::Context;
+use heliograph_service::kernel::error::{ConflictReason, Error};
+use heliograph_service::kernel::writer::{self, Writer};
+use heliograph_service::messaging::dispatch::DispatchQueues;
+use heliograph_service::operations::nodes;
+use heliograph_service::operations::numbers;
+use heliograph_service::webhooks::events::DeliveryQueues;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{self, Signal, SignalKind};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 
-/// How often the gathered metrics are brought into order.
-const UPKEEP: Duration = Duration::from_secs(5);
-
-/// `heliograph serve`.
+/// Runs `heliograph serve`.
 pub(crate) fn main(
     file: &Option<std::path::PathBuf>,
     args: &ServeArgs,
 ) -> anyhow::Result<ExitCode> {
     let mut config = config::load(file.as_deref())?;
     args.apply(&mut config);
-    refuse_open_door(&config)?;
+    require_tls(&config)?;
     let _flushed = telemetry::log(&config.telemetry)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(config, &args.role))
 }
 
-/// Keys and texts must not travel in the clear.
-fn refuse_open_door(config: &Config) -> anyhow::Result<()> {
+/// Rejects a listen address that would expose API keys and message texts without TLS.
+fn require_tls(config: &Config) -> anyhow::Result<()> {
     let listen = config.server.listen;
     let tls = config.server.tls()?.is_some();
     if !listen.ip().is_loopback() && !config.server.behind_proxy && !tls {
         bail!(
-            "server.listen is {listen}, which others can reach, and there is no TLS: set server.tls_cert and \
-             server.tls_key (--tls-cert, --tls-key), or server.behind_proxy = true (--behind-proxy) if a proxy in \
-             front of it speaks HTTPS, or listen on 127.0.0.1"
+            "server.listen {listen} is not a loopback address and TLS is not configured: set server.tls_cert and \
+             server.tls_key (--tls-cert, --tls-key), set server.behind_proxy = true (--behind-proxy) if a reverse \
+             proxy terminates TLS, or listen on 127.0.0.1"
         );
     }
     Ok(())
 }
 
-async fn run(config: Config, roles: &[Role]) -> anyhow::Result<ExitCode> {
-    let (hangup, nudge) = (unix::signal(SignalKind::hangup())?, Arc::new(Notify::new()));
+async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
+    let hangup = unix::signal(SignalKind::hangup())?;
     let (certificate, files) = (certificate(&config)?, open_files());
     mailer(&config)?;
-    let data = folder::create(&config)?;
-    let _lock = folder::lock(data)?;
+    let data = data_dir::create(&config)?;
+    let _lock = data_dir::lock(data)?;
     let metrics = telemetry::metrics()?;
-    let db = open(&config).await?;
-    let node = nodes::start(&db, folder::identity(data)?).await?;
+    let db = open_database(&config).await?;
+    let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
     let (_settings, settings) = watch::channel(Arc::new(settings));
-    let context = context(db, node, settings);
-    carriers::complain(&context, &config, roles).await?;
+    let context = service_context::build(db, node, settings);
+    carriers::preflight(&context, &config, roles).await?;
     assign_numbers(&context, &config).await?;
-    let (desks, couriers) = (Desks::default(), Couriers::default());
+    let (message_queues, delivery_queues) = (DispatchQueues::default(), DeliveryQueues::default());
     let (to_writer, inbox) = writer::channel();
-    let road = Road::new(context.clone(), desks.clone(), couriers.clone());
-    let writer = start_writer(context.clone(), inbox, road)?;
-    let mut running = Running::new(writer, config.limits.max_in_flight);
-    running.background.spawn(upkeep(metrics.clone()));
-    running.background.spawn(hangups(hangup, nudge.clone()));
+    let deps = WriterDeps {
+        context: Context { db: context.db.with_own_pool()?, ..context.clone() },
+        dispatch_queues: message_queues.clone(),
+        delivery_queues: delivery_queues.clone(),
+    };
+    let writer = start_writer(deps, inbox)?;
+    let mut running = RunningNode::new(writer, config.limits.max_in_flight);
+    running.background.spawn(telemetry::upkeep(metrics.clone(), running.stop.subscribe()));
     let keyring = Keyring::default();
-    running.background.spawn(usage::keep(context.clone(), keyring.clone()));
-    if roles.contains(&Role::Engine) {
-        let (carriers, simulator) =
-            carriers::start(&context, &config, numbers, &mut running.background).await?;
-        let (context, writer) = (context.clone(), to_writer.clone());
-        let mailer = mailer(&config)?;
-        let engine = Engine { context, writer, desks, couriers, carriers, simulator, mailer };
-        running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
+    let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
+    running.background.spawn(usage);
+    let certificate = certificate.filter(|_| roles.contains(&NodeRole::Web));
+    let tls = start_reloading(hangup, certificate, &mut running.background);
+    let node = Node {
+        config: &config,
+        context: context.clone(),
+        writer: to_writer,
+        message_queues,
+        delivery_queues,
+        keyring: keyring.clone(),
+        metrics,
+    };
+    if roles.contains(&NodeRole::Engine) {
+        node.start_engine(numbers, &mut running).await?;
     }
-    if roles.contains(&Role::Web) {
-        let listener = listen(&context, &config).await?;
-        let (context, writer) = (context.clone(), to_writer.clone());
-        let (gate, behind_proxy) = (running.keeper.gate(), config.server.behind_proxy);
-        let metrics = Arc::new(move || metrics.render());
-        let limit = config.limits.requests_per_second;
-        let (share, shares) = watch::channel(limit);
-        running.background.spawn(share::keep(context.clone(), limit, share));
-        let (keyring, rate_limit) = (keyring.clone(), RateLimit::new(shares));
-        let entrance = Entrance::new(start_hashing()?);
-        let app =
-            App { context, writer, keyring, rate_limit, entrance, gate, behind_proxy, metrics };
-        let tls = certificate.map(|(tls, renewal)| {
-            running.background.spawn(renewal.run(nudge));
-            tls
-        });
-        running.web.spawn(heliograph_web::serve(listener, app, tls, files));
+    if roles.contains(&NodeRole::Web) {
+        node.start_web(tls, files, &mut running).await?;
     }
-    drop(to_writer);
-    let ended = running.until_stopped().await;
-    usage::note(&context, &keyring).await;
-    share::leave(&context, config.limits.requests_per_second).await;
-    ended
+    // The writer ends when its last handle is gone.
+    drop(node);
+    let result = running.until_stopped().await;
+    key_usage::flush(&context, &keyring).await;
+    rate_limit_share::leave(&context, config.limits.requests_per_second).await;
+    result
 }
 
-/// Gives the configured numbers to their accounts.
+/// The parts of a node that its roles share.
+struct Node<'a> {
+    config: &'a Config,
+    context: Context,
+    writer: Writer,
+    message_queues: DispatchQueues,
+    delivery_queues: DeliveryQueues,
+    keyring: Keyring,
+    metrics: PrometheusHandle,
+}
+
+impl Node<'_> {
+    /// Starts the role `engine` with the carriers of these ids.
+    async fn start_engine(
+        &self,
+        carriers: Vec<CarrierId>,
+        running: &mut RunningNode,
+    ) -> anyhow::Result<()> {
+        let background = &mut running.background;
+        let (carriers, simulator) =
+            carriers::start(&self.context, self.config, carriers, background).await?;
+        let engine = Engine {
+            context: self.context.clone(),
+            writer: self.writer.clone(),
+            message_queues: self.message_queues.clone(),
+            delivery_queues: self.delivery_queues.clone(),
+            carriers,
+            simulator,
+            mailer: mailer(self.config)?,
+        };
+        running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
+        Ok(())
+    }
+
+    /// Starts the role `web`. `files` is the limit of open files.
+    async fn start_web(
+        &self,
+        tls: Option<Tls>,
+        files: usize,
+        running: &mut RunningNode,
+    ) -> anyhow::Result<()> {
+        let listener = listen(&self.context, self.config).await?;
+        let limit = self.config.limits.requests_per_second;
+        let (share, shares) = watch::channel(limit);
+        let stop = running.stop.subscribe();
+        let task = rate_limit_share::run(self.context.clone(), limit, share, stop);
+        running.background.spawn(task);
+        let metrics = self.metrics.clone();
+        let (context, writer) = (self.context.clone(), self.writer.clone());
+        let gate = running.drain_controller.gate();
+        let dashboard = DashboardState {
+            context: context.clone(),
+            writer: writer.clone(),
+            sign_in_throttle: SignInThrottle::new(start_hashing()?),
+            gate: gate.clone(),
+        };
+        let api = ApiState {
+            context,
+            writer,
+            keyring: self.keyring.clone(),
+            rate_limit: RateLimit::new(shares),
+            gate: gate.clone(),
+            metrics: Arc::new(move || metrics.render()),
+        };
+        let behind_proxy = self.config.server.behind_proxy;
+        let options = ServerOptions { gate, behind_proxy, tls, open_files: files };
+        running.web.spawn(http::run(listener, api, dashboard, options));
+        Ok(())
+    }
+}
+
+/// Assigns the configured phone numbers to their accounts.
 async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()> {
     let numbers =
         config.numbers.iter().map(|n| (n.number.clone(), n.account.trim().to_lowercase()));
     let numbers: Vec<_> = numbers.collect();
-    match nodes::assign_numbers(context, &numbers).await {
-        Err(Error::Conflict(email)) => {
+    match numbers::assign(context, &numbers).await {
+        Err(Error::Conflict(ConflictReason::UnknownAccount(email))) => {
             bail!("numbers: there is no account for {email}: see 'heliograph account list'")
         }
         other => Ok(other?),
     }
 }
 
-/// The certificate to show, if HTTPS is to be spoken.
-fn certificate(config: &Config) -> anyhow::Result<Option<(Tls, Renewal)>> {
+/// Loads the TLS certificate, if one is configured.
+fn certificate(config: &Config) -> anyhow::Result<Option<(Tls, CertificateReloader)>> {
     let Some((cert, key)) = config.server.tls()? else { return Ok(None) };
     read_certificate(cert, key).context("server.tls_cert, server.tls_key").map(Some)
 }
 
-/// The way to the mail server, if mail is to be sent.
+/// Creates the mailer, if mail is configured.
 fn mailer(config: &Config) -> anyhow::Result<Option<Mailer>> {
-    let Some((url, from)) = config.mail.route()? else { return Ok(None) };
+    let Some((url, from)) = config.mail.transport()? else { return Ok(None) };
     Mailer::new(&url, from).map(Some).map_err(anyhow::Error::msg)
 }
 
-/// Starts the threads that hash passwords; they end when nobody can ask them any more.
+/// Starts the threads that hash passwords; they end when the last [`Passwords`] handle is dropped.
 fn start_hashing() -> anyhow::Result<Passwords> {
     let (passwords, work) = passwords::channel();
     for _ in 0..passwords::THREADS {
@@ -149,77 +217,45 @@ fn start_hashing() -> anyhow::Result<Passwords> {
     Ok(passwords)
 }
 
-/// SIGHUP, which would end a process that does not care: looks at the certificate again.
-async fn hangups(mut hangup: Signal, nudge: Arc<Notify>) {
+/// Starts reloading the certificate on SIGHUP and when its files change.
+fn start_reloading(
+    hangup: Signal,
+    certificate: Option<(Tls, CertificateReloader)>,
+    background: &mut JoinSet<()>,
+) -> Option<Tls> {
+    let reload = Arc::new(Notify::new());
+    background.spawn(hangups(hangup, reload.clone()));
+    let (tls, reloader) = certificate?;
+    background.spawn(reloader.run(reload));
+    Some(tls)
+}
+
+/// Handles SIGHUP, which would otherwise end the process: triggers a reload of the certificate.
+async fn hangups(mut hangup: Signal, reload: Arc<Notify>) {
     while hangup.recv().await.is_some() {
         tracing::info!(
-            "SIGHUP: certificates are looked at again; the configuration needs a restart"
+            "SIGHUP received: reloading certificates; configuration changes require a restart"
         );
-        nudge.notify_one();
+        reload.notify_one();
     }
 }
 
 async fn listen(context: &Context, config: &Config) -> anyhow::Result<TcpListener> {
     let wanted = config.server.listen;
-    let listener = heliograph_web::listen(wanted)
-        .with_context(|| format!("server.listen {wanted} can't be listened on"))?;
+    let listener = heliograph_http::bind(wanted)
+        .with_context(|| format!("server.listen: failed to listen on {wanted}"))?;
     let address = listener.local_addr()?;
     let scheme = if config.server.tls()?.is_some() { "https" } else { "http" };
     let base = format!("{scheme}://{address}");
-    greeting::greet(context, &config.accounts.currency, &base).await?;
+    welcome::print_once(context, &config.accounts.currency, &base).await?;
     tracing::info!(scheme, %address, "listening");
     Ok(listener)
 }
 
-async fn upkeep(metrics: PrometheusHandle) {
-    let mut beat = tokio::time::interval(UPKEEP);
-    loop {
-        beat.tick().await;
-        metrics.run_upkeep();
-    }
-}
-
-/// Waits for SIGTERM or Ctrl-C.
-pub(crate) async fn signal() -> anyhow::Result<()> {
-    let mut term = unix::signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = term.recv() => {}
-        pressed = tokio::signal::ctrl_c() => pressed?,
-    }
-    Ok(())
-}
-
-/// Opens the configured database.
-pub(crate) async fn open(config: &Config) -> anyhow::Result<Db> {
-    let options = Options {
-        url: config.database_url()?,
-        connections: config.database.connections,
-        key: folder::sealing_key(config)?,
-        clock: Arc::new(SystemClock),
-    };
-    Db::open(options).await.map_err(|e| match e {
-        heliograph_store::Error::WrongKey => e.into(),
-        e => anyhow::Error::from(e).context("database.url"),
-    })
-}
-
-/// What the rules are handed.
-pub(crate) fn context(db: Db, node: NodeId, settings: watch::Receiver<Arc<Settings>>) -> Context {
-    let (clock, ids, random) =
-        (Arc::new(SystemClock), Arc::new(RandomIds::default()), Arc::new(SystemRandom));
-    let (bells, resolver) = (Bells::default(), Arc::new(SystemResolver));
-    Context { db, clock, ids, random, bells, resolver, node, settings }
-}
-
-/// The writer has a thread of its own: on SQLite its statements run where they are called, and on PostgreSQL
-/// it serves its own connection.
-fn start_writer(
-    context: Context,
-    inbox: writer::Inbox,
-    road: Road,
-) -> anyhow::Result<JoinHandle<()>> {
+/// Starts the writer (group commit) on a thread of its own: on SQLite its statements block the
+/// calling thread, and on PostgreSQL the writer drives its own connection.
+fn start_writer(deps: WriterDeps, inbox: writer::Inbox) -> anyhow::Result<JoinHandle<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let context = Context { db: context.db.apart()?, ..context };
-    let body = move || runtime.block_on(writer::run(context, inbox, road));
+    let body = move || runtime.block_on(group_commit::run::run(deps, inbox));
     Ok(std::thread::Builder::new().name("writer".to_owned()).spawn(body)?)
 }

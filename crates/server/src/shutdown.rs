@@ -1,22 +1,23 @@
-//! Everything that runs, and how it is taken down: nothing that was begun is cut, nothing stays half done.
+//! The running tasks of a node and their graceful shutdown: started requests finish, and unfinished
+//! work is returned to the queue.
 
-use crate::serve;
-use heliograph_web::GateKeeper;
+use crate::signals;
+use heliograph_http::DrainController;
 use std::process::ExitCode;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How long the node may take to finish what it has begun.
+/// The time limit of the whole drain.
 const DRAIN: Duration = Duration::from_secs(30);
-/// How much of it clients get to finish their requests: one that dawdles must not cost the carriers
-/// the time in which they give their work back.
+/// The part of it that open HTTP requests get to finish, so that a slow client cannot use up the
+/// time that the carriers need to return their work.
 const DRAIN_WEB: Duration = Duration::from_secs(10);
 
-/// Everything that runs, in the order in which it is taken down.
-pub(crate) struct Running {
-    pub(crate) keeper: GateKeeper,
+/// The tasks of a node, in shutdown order.
+pub(crate) struct RunningNode {
+    pub(crate) drain_controller: DrainController,
     pub(crate) stop: watch::Sender<bool>,
     pub(crate) engine: JoinSet<()>,
     pub(crate) web: JoinSet<()>,
@@ -24,29 +25,30 @@ pub(crate) struct Running {
     writer: JoinHandle<()>,
 }
 
-impl Running {
+impl RunningNode {
     pub(crate) fn new(writer: JoinHandle<()>, max_in_flight: u32) -> Self {
-        let (keeper, stop) = (GateKeeper::new(max_in_flight), watch::Sender::new(false));
+        let (drain_controller, stop) =
+            (DrainController::new(max_in_flight), watch::Sender::new(false));
         let (web, engine, background) = (JoinSet::new(), JoinSet::new(), JoinSet::new());
-        Self { keeper, stop, engine, web, background, writer }
+        Self { drain_controller, stop, engine, web, background, writer }
     }
 
-    /// Waits for the signal, then takes everything down: no new requests, the open ones answered,
-    /// the carriers drained, everything written. Until the end, whoever asks is told to go elsewhere.
+    /// Waits for SIGTERM or Ctrl-C, then shuts down gracefully: rejects new requests with 503,
+    /// finishes the open ones, drains the carriers, and lets the writer commit what is left.
     pub(crate) async fn until_stopped(mut self) -> anyhow::Result<ExitCode> {
         tokio::select! {
-            signal = serve::signal() => signal?,
-            Some(ended) = self.web.join_next() => ended?,
+            signal = signals::wait_for_shutdown() => signal?,
+            Some(result) = self.web.join_next() => result?,
         }
         tracing::info!("draining");
         if tokio::time::timeout(DRAIN, self.drain()).await.is_err() {
-            tracing::warn!("not everything was finished in time; leases that are left run out");
+            tracing::warn!("drain timed out; remaining leases will expire");
             self.engine.shutdown().await;
         }
-        self.keeper.close();
+        self.drain_controller.close();
         while self.web.join_next().await.is_some() {}
         self.background.shutdown().await;
-        // With the last handle to it gone, the writer ends once everything is written.
+        // The last handle to the writer is gone, so it ends after committing what is left.
         let writer = self.writer;
         drop(tokio::task::spawn_blocking(move || writer.join()).await?);
         tracing::info!("stopped");
@@ -54,7 +56,7 @@ impl Running {
     }
 
     async fn drain(&mut self) {
-        if self.keeper.drain(DRAIN_WEB).await {
+        if self.drain_controller.drain(DRAIN_WEB).await {
             tracing::warn!("a client did not finish its request in time");
         }
         self.stop.send_replace(true);

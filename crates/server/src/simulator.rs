@@ -1,6 +1,7 @@
-//! The simulated SMSC: alone as `heliograph smsc`, or inside the service.
+//! The `heliograph smsc` command: the SMSC simulator as a process of its own.
 
 use crate::output;
+use crate::signals;
 use crate::system::SystemClock;
 use anyhow::Context;
 use clap::Args;
@@ -16,57 +17,58 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Runs the simulated SMSC: a real SMPP 3.4 server on 127.0.0.1 that takes any credentials. The last
-/// digits of a number choose what happens to it: 0001 undeliverable, 0002 expired, 0003 rejected at
+/// Run an SMSC simulator: an SMPP 3.4 server on 127.0.0.1 that accepts any credentials. The last
+/// digits of the recipient select the outcome: 0001 undeliverable, 0002 expired, 0003 rejected at
 /// submit, 0004 throttled first, 0005 receipt after 30 s, 0006 no receipt, 0007 receipt before the
-/// response, 0008 receipt twice, 0009 replies STOP; anything else is delivered within a second.
+/// response, 0008 duplicate receipt, 0009 replies STOP. All other messages are delivered within a
+/// second.
 #[derive(Args, Debug)]
 pub(crate) struct SmscArgs {
-    /// Port on 127.0.0.1; 0 takes any free one and prints it
+    /// SMPP port on 127.0.0.1; 0 selects a free port
     #[arg(long, default_value_t = 2775)]
     port: u16,
-    /// Port on 127.0.0.1 where scripts look at handsets and reply from them over HTTP; 0 takes any
-    /// free one and prints it
+    /// Port on 127.0.0.1 of the HTTP control API, which reads virtual handsets and sends replies; 0
+    /// selects a free port
     #[arg(long, value_name = "PORT")]
     control_port: Option<u16>,
-    /// Milliseconds from a message to its receipt
+    /// Delay from a message to its delivery receipt, in milliseconds
     #[arg(long, default_value_t = 200, value_name = "MS")]
     receipt_delay: u64,
-    /// Receipts that may wait for their acknowledgement on one session
+    /// Maximum number of unacknowledged receipts per session
     #[arg(long, default_value_t = 500, value_name = "N")]
     receipt_window: usize,
-    /// Send no receipts at all
+    /// Send no delivery receipts
     #[arg(long)]
     no_receipts: bool,
-    /// Milliseconds from a submit_sm to its response
+    /// Delay from a submit_sm to its response, in milliseconds
     #[arg(long, default_value_t = 0, value_name = "MS")]
     resp_delay: u64,
-    /// Share of submits that are refused with ESME_RSYSERR, 0 to 1
-    #[arg(long, default_value_t = 0.0, value_name = "SHARE", value_parser = share)]
+    /// Fraction of submits to reject with ESME_RSYSERR, from 0 to 1
+    #[arg(long, default_value_t = 0.0, value_name = "FRACTION", value_parser = fraction)]
     error_rate: f64,
-    /// Submits a second beyond which ESME_RTHROTTLED is answered; 0 is never
+    /// Submits per second above which to answer ESME_RTHROTTLED; 0 for no limit
     #[arg(long, default_value_t = 0, value_name = "N")]
     throttle: u32,
-    /// Leave one submit in N without a response; 0 is never
+    /// Do not respond to every Nth submit; 0 to respond to all
     #[arg(long, default_value_t = 0, value_name = "N")]
     drop_response: u64,
-    /// Cut the link after every N submits; 0 is never
+    /// Disconnect after every N submits; 0 to never disconnect
     #[arg(long, default_value_t = 0, value_name = "N")]
     disconnect_every: u64,
-    /// Give message ids in hexadecimal in responses, in decimal in receipts
+    /// Use hexadecimal message ids in responses and decimal ones in receipts
     #[arg(long)]
     hex_ids: bool,
-    /// Append one JSON line per submit and per acknowledged receipt or reply to this file
+    /// Append a JSON line to this file for each submit and each acknowledged receipt or reply
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Messages that the virtual handsets keep
+    /// Maximum number of messages that the virtual handsets keep
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     keep_messages: usize,
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
         _ => Err("must be a number from 0 to 1".to_owned()),
     }
 }
@@ -90,7 +92,7 @@ impl SmscArgs {
     }
 }
 
-/// `heliograph smsc`.
+/// Runs `heliograph smsc` until SIGTERM or Ctrl-C.
 pub(crate) fn main(args: SmscArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async move {
@@ -100,18 +102,20 @@ pub(crate) fn main(args: SmscArgs) -> anyhow::Result<ExitCode> {
             None => None,
         };
         let simulator = Simulator::new(args.options(), Arc::new(SystemClock))?;
-        output::result(&format!("SMPP on {address}, any system_id and password"));
+        output::stdout(&format!(
+            "SMPP server listening on {address} (accepts any system_id and password)"
+        ));
         let (stop, stopped) = watch::channel(false);
-        let mut served = JoinSet::new();
-        served.spawn(server::serve(listener, simulator.clone(), stopped.clone()));
+        let mut servers = JoinSet::new();
+        servers.spawn(server::serve(listener, simulator.clone(), stopped.clone()));
         if let Some((listener, address)) = control {
-            output::result(&format!("control on http://{address}"));
-            served.spawn(control::serve(listener, simulator, stopped));
+            output::stdout(&format!("Control API listening on http://{address}"));
+            servers.spawn(control::serve(listener, simulator, stopped));
         }
         tokio::select! {
-            // They end only when they are stopped, or broken.
-            Some(ended) = served.join_next() => ended?,
-            signal = crate::serve::signal() => {
+            // A server ends only when it is stopped or fails.
+            Some(ended) = servers.join_next() => ended?,
+            signal = signals::wait_for_shutdown() => {
                 signal?;
                 stop.send_replace(true);
             }
@@ -123,7 +127,7 @@ pub(crate) fn main(args: SmscArgs) -> anyhow::Result<ExitCode> {
 async fn listen(port: u16) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
-        .with_context(|| format!("127.0.0.1:{port} can't be listened on"))?;
+        .with_context(|| format!("failed to listen on 127.0.0.1:{port}"))?;
     let address = listener.local_addr()?;
     Ok((listener, address))
 }

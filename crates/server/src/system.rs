@@ -1,8 +1,8 @@
-//! The real clock and the real source of ids, handed to everything below.
+//! The operating system's clock, randomness and name resolution, and the id generator.
 
+use heliograph_domain::egress_policy::{ResolveFuture, Resolver};
 use heliograph_domain::id::Ids;
 use heliograph_domain::secret::Random;
-use heliograph_domain::target::{Resolved, Resolver};
 use heliograph_domain::time::{Clock, Timestamp};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use uuid::{Builder, Uuid};
 pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock that everyone else is handed")]
+    #[expect(clippy::disallowed_methods, reason = "this is the Clock that everything else uses")]
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
@@ -31,11 +31,13 @@ impl Random for SystemRandom {
     }
 }
 
-/// UUIDv7 from a fast generator seeded by the operating system: ids are names, not secrets. Those of one process
-/// rise, also within a millisecond: what happened first is listed first.
+/// Generates UUIDv7 ids from a fast, non-cryptographic generator seeded by the operating system:
+/// ids are not secrets. The ids of one process increase monotonically, also within a millisecond,
+/// so that lists sorted by id are in order of creation.
 #[derive(Debug, Default)]
 pub(crate) struct RandomIds {
-    /// The time of the last id in milliseconds, and 12 bits that count within it (RFC 9562 §6.2, method 1).
+    /// The time of the last id in milliseconds, and 12 bits that count within it (RFC 9562 §6.2,
+    /// method 1).
     last: AtomicU64,
 }
 
@@ -44,21 +46,21 @@ impl Ids for RandomIds {
         let now = u64::try_from(at.millis()).unwrap_or(0) << 12;
         let next = |last: u64| Some(now.max(last + 1));
         let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        let mine = now.max(last.unwrap_or(0) + 1);
+        let current = now.max(last.unwrap_or(0) + 1);
         let mut rest = [0; 10];
         fastrand::fill(&mut rest);
-        let [_, _, _, _, _, _, high, low] = mine.to_be_bytes();
+        let [_, _, _, _, _, _, high, low] = current.to_be_bytes();
         let [first, second, ..] = &mut rest;
         (*first, *second) = (high, low);
-        Builder::from_unix_timestamp_millis(mine >> 12, &rest).into_uuid()
+        Builder::from_unix_timestamp_millis(current >> 12, &rest).into_uuid()
     }
 }
 
-/// Finds addresses as everything on this machine does.
+/// Resolves host names through the operating system.
 pub(crate) struct SystemResolver;
 
 impl Resolver for SystemResolver {
-    fn resolve(&self, host: String) -> Resolved {
+    fn resolve(&self, host: String) -> ResolveFuture {
         Box::pin(async move {
             let found = tokio::net::lookup_host((host, 0)).await?;
             Ok(found.map(|address| address.ip()).collect())
@@ -66,13 +68,13 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// How many files and connections we may have open: raised as far as the operating system lets us, since what a
-/// shell hands down is meant for programs that have few.
+/// Raises the limit of open files to the maximum that the operating system permits and returns it;
+/// the default of a shell is too low for a server.
 pub(crate) fn open_files() -> usize {
     let Rlimit { maximum, current } = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     let files = if raised.is_ok() { maximum } else { current };
-    // No limit is no number.
+    // `None` means unlimited.
     files.and_then(|f| usize::try_from(f).ok()).unwrap_or(usize::MAX)
 }
 
@@ -81,12 +83,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_rise_even_when_the_clock_stands_or_goes_back() {
+    fn ids_increase_even_when_the_clock_stops_or_goes_back() {
         let ids = RandomIds::default();
         let all: Vec<Uuid> = (0..20_000).map(|n| ids.next(Timestamp(1_000 - n / 9_000))).collect();
         assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(all.iter().all(|id| id.get_version_num() == 7));
-        // More than 4,096 in a millisecond borrow from the next one.
+        // More than 4,096 ids in a millisecond borrow from the next one.
         assert_eq!(all[0].as_u128() >> 80, 1_000);
         assert_eq!(all[19_999].as_u128() >> 80, 1_004);
     }

@@ -1,62 +1,76 @@
-//! Tidy: the rules of the house that no compiler checks, each failure with its reason.
+//! Rules of the code base that the compiler does not check. Each failure names its reason.
 //!
-//! The tables below are the rules: whoever adds a crate, a floor or a noun edits them there. Sizes
-//! are only warned about: `cargo test -p heliograph-server --test tidy -- --nocapture` shows them.
-//! Text is read as rustfmt leaves it; this one file may spell what it forbids.
+//! The tables are the rules: a new crate, module or dependency is added to them here. Sizes are
+//! only warned about: `cargo test -p heliograph-server --test tidy -- --nocapture` shows them. The
+//! sources are read as rustfmt formats them. `scripts/structure` measures import cycles, duplicate
+//! type names and headless comments.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// A crate | the crates of the house that it may use | outside crates that it must not use.
-const ARROWS: &str = "
-    domain  |                                         | tokio axum hyper reqwest getrandom DRIVERS
-    store   | domain                                  | axum hyper reqwest
-    carrier | domain                                  | axum DRIVERS
-    service | domain store                            | axum hyper reqwest DRIVERS
-    web     | domain service                          | reqwest DRIVERS
-    engine  | domain service carrier                  | axum DRIVERS
-    server  | domain store carrier service web engine | DRIVERS";
+/// A crate | the crates of this workspace that it may depend on | other crates that it must not
+/// depend on.
+const DEPENDENCIES: &str = "
+    domain    |                                                          | tokio axum hyper reqwest getrandom DRIVERS
+    store     | domain                                                   | axum hyper reqwest
+    carrier   | domain                                                   | axum DRIVERS
+    service   | domain store                                             | axum hyper reqwest DRIVERS
+    http      |                                                          | reqwest DRIVERS
+    api       | domain service http                                      | hyper reqwest DRIVERS
+    dashboard | domain service http                                      | hyper reqwest DRIVERS
+    engine    | domain service carrier                                   | axum DRIVERS
+    server    | domain store carrier service http api dashboard engine   | DRIVERS
+    testing   | domain store service                                     | axum hyper";
 const DRIVERS: &str = "rusqlite tokio-postgres deadpool-postgres refinery";
-const ARROW: &str = "arrows point down only, or the floors grow into one (ARCHITECTURE.md)";
-/// A folder of siblings | its path in `use` | its floors from the ground up, with `<` between them.
-/// A file imports only from floors below its own, and within a floor that is marked `*`, whose
-/// files are one thing. A file that is not listed is a noun, on the top floor; `routes.rs` stands over all.
-const FLOORS: &str = "
-    service/src/ | crate:: | error bells<context desk passwords<audit mails<caller parcel replies<writer once sessions<price optouts links events<progress<dispatch deliveries cancel<accept<transaction<accounts<one_time_links second_factor<people stats
-    store/src/   | crate:: | error<* value row bulk migrations sealing installation db db_sqlite db_postgres db_copy
-    web/src/api/ | crate::api:: |
-    web/src/dashboard/ | crate::dashboard:: | * assets figure peer csrf page form shell refusal visit outside moment bubbles draft";
-const SIBLING: &str = "siblings never import each other: what two share moves one floor down";
+const DEPENDENCY: &str =
+    "dependencies point down only, or the layers grow into one (ARCHITECTURE.md)";
 
-/// Where a path begins, and after `!` what it does not contain | what is forbidden there | why.
-/// A row without a beginning holds for test modules too.
+/// A crate | the modules and folders of its `src` in layers from the bottom up, with `<` between
+/// them. A module imports only from lower layers, never from its own. `scripts/structure --layers`
+/// prints the layers as they are.
+const LAYERS: &str = "
+    api | error rate_limit response < body idempotency query state < auth openapi < balance docs health inbound_messages messages optout_lists rate_limit_layer < router
+    carrier | link_status stop < carrier < smpp < smsc
+    dashboard | assets csrf format page reasons sign_in_throttle < bubbles layout state < client error_page < form < composer session < anonymous api_keys audit conversations live members messages mode operator optouts overview phone security send webhooks < join password_reset sign_in sign_up < routes
+    domain | account delivery_error egress_policy email message_limits money originator password phone recovery retry text time webhook_url wording < id inbound rate secret totp < carrier inbound_message message optout < lease openapi receipt stats submission < event < webhook
+    engine | http pending_batch worker < bind_status dispatch forward handsets mail maintenance webhooks < workers
+    http | body_drain client connection_limit drain idle limits static_asset < connection layers < tls < certificate < accept_loop
+    server | config http key_usage log output rate_limit_share rates signals system < data_dir serve_args shutdown simulator telemetry welcome < carriers service_context < commands serve
+    service | kernel < audience billing webhooks < identity messaging < group_commit operations
+    store | error < db < audience billing idempotency identity messaging operations webhooks
+    testing | deterministic engine resolver < database < node";
+const LAYER: &str = "a module imports only from lower layers: move what two modules share down";
+const UNPLACED: &str = "a new module needs a place in the table of layers";
+
+/// The beginning of a path, and after `!` what the path does not contain | forbidden text | reason.
+/// A row without a beginning holds for test modules, too.
 const BANNED: &str = "
-     | todo!          | no part of the road is a stub: what is missing is refused by name
-     | unimplemented! | no part of the road is a stub: what is missing is refused by name
+     | todo!          | incomplete behaviour is refused with an error, never a stub
+     | unimplemented! | incomplete behaviour is refused with an error, never a stub
      | #[ignore       | a test that does not run proves nothing: put it behind a feature
-    !/tests/ !store/src/db !store/src/migrations | rusqlite    | only the db files name a driver
-    !/tests/ !store/src/db !store/src/migrations | _postgres:: | only the db files name a driver
-    !/tests/ !store/src/db !store/src/migrations | refinery    | only the db files name a driver
-    crates/domain/src/  | ::now()  | domain is pure: time is handed in as a Clock
-    crates/domain/src/  | std::fs  | domain is pure: it touches no file
-    crates/domain/src/  | std::net | domain is pure: it touches no socket
-    crates/service/src/ | spawn(   | service decides; engine and server keep things going
-    crates/service/src/ | sleep(   | what is due later is a row in the store, and engine finds it
-    crates/service/src/ | ::net::  | service opens no socket: carrier and engine do";
+    !/tests/ !store/src/db !crates/testing/ | rusqlite    | only the database drivers name a driver
+    !/tests/ !store/src/db !crates/testing/ | _postgres:: | only the database drivers name a driver
+    !/tests/ !store/src/db | refinery    | only the database drivers name a driver
+    crates/domain/src/  | ::now()  | domain is pure: time is passed in as a Clock
+    crates/domain/src/  | std::fs  | domain is pure: it reads no file
+    crates/domain/src/  | std::net | domain is pure: it opens no socket
+    crates/service/src/ | spawn(   | service decides; engine and server run the loops
+    crates/service/src/ | sleep(   | due work is a row in the store, which the engine finds
+    crates/service/src/ | ::net:: | service opens no socket: carrier and engine do";
 
 const NO_NAMES: &str = "util utils helper helpers common misc manager base";
-const WIRING: &str = "lib.rs and mod.rs only declare and wire: give the item a file of its own";
-const FROM_ROOT: &str = "nothing imports from lib.rs: name the file that has it";
-const SUPER: &str = "paths are crate::…, so that a line means the same wherever it is moved";
-const SQL_HOME: &str = "all SQL is in store, or the schema cannot be changed in one place";
+const WIRING: &str = "lib.rs and mod.rs only declare modules and re-export: give the item a file";
+const FROM_ROOT: &str = "nothing imports from lib.rs: name the module that has the item";
+const SUPER: &str = "paths are absolute (crate::…), so that a line can be moved without a change";
+const SQL_HOME: &str = "all SQL is in store, so that the schema can be changed in one place";
 
-/// One file.
+/// A source file.
 struct Source {
     path: String,
     text: String,
-    /// The text without comments, line by line the same.
+    /// The text without comments; line numbers are the same.
     code: String,
-    /// The code up to its test module.
+    /// The code without its test module.
     product: String,
 }
 
@@ -72,13 +86,13 @@ impl Source {
         self.path.ends_with("/lib.rs") || self.path.ends_with("/mod.rs")
     }
 
-    /// A fault at an offset into the code, as a person reads it.
+    /// Describes a fault at an offset into the code.
     fn fault(&self, at: usize, what: &str, why: &str) -> String {
         let line = self.code.get(..at).unwrap_or_default().matches('\n').count() + 1;
         format!("{}:{line}: {}\n    {why}", self.path, what.lines().next().unwrap_or_default())
     }
 
-    /// The names that the product code has behind `prefix`, with their offsets.
+    /// Returns the names that follow `prefix` in the product code, with their offsets.
     fn behind(&self, prefix: &str) -> impl Iterator<Item = (usize, &str)> {
         self.product.match_indices(prefix).filter_map(|(at, prefix)| {
             let rest = self.product.get(at + prefix.len()..)?;
@@ -89,7 +103,7 @@ impl Source {
     }
 }
 
-/// The fields of a table's rows.
+/// Returns the fields of a table's rows.
 fn rows(table: &str) -> impl Iterator<Item = [&str; 3]> {
     table.lines().filter_map(|row| {
         let mut fields = row.split('|').map(str::trim);
@@ -128,21 +142,52 @@ fn paths(s: &Source) -> Vec<String> {
     faults
 }
 
-fn siblings(s: &Source) -> Vec<String> {
+/// Returns the row of a crate in the table of layers, from the bottom up.
+fn layers_of(name: &str) -> Vec<&'static str> {
+    let mut rows = LAYERS.lines().filter_map(|row| row.split_once('|'));
+    let row = rows.find(|(crate_name, _)| crate_name.trim() == name);
+    row.map(|(_, layers)| layers.split(" < ").collect()).unwrap_or_default()
+}
+
+/// Returns the modules in a group of imports: `a` and `b` of `crate::{a::A, b}`.
+fn grouped(import: &str) -> Vec<&str> {
+    let Some((_, group)) = import.split_once('{') else { return vec![] };
+    let mut depth = 0;
+    let mut names = vec![];
+    for part in group.split_inclusive([',', '{', '}']) {
+        let name = part.trim().split([':', ',', '{', '}', ' ']).next().unwrap_or_default();
+        if depth == 0 && !name.is_empty() {
+            names.push(name);
+        }
+        match part.chars().last() {
+            Some('{') => depth += 1,
+            Some('}') if depth == 0 => return names,
+            Some('}') => depth -= 1,
+            _ => {}
+        }
+    }
+    names
+}
+
+fn layering(s: &Source) -> Vec<String> {
+    let Some((name, path)) = s.path.strip_prefix("crates/").and_then(|p| p.split_once("/src/"))
+    else {
+        return vec![];
+    };
+    let module = path.split(['/', '.']).next().unwrap_or_default();
+    if ["lib", "main"].contains(&module) {
+        return vec![];
+    }
+    let layers = layers_of(name);
+    let layer = |module: &str| layers.iter().position(|layer| has(layer, module));
+    let Some(own) = layer(module) else { return vec![s.fault(0, module, UNPLACED)] };
     let mut faults = vec![];
-    let over_all = s.wires() || s.path.ends_with("/routes.rs");
-    for [folder, prefix, floors] in rows(FLOORS).filter(|_| !over_all) {
-        let inside = s.path.strip_prefix("crates/").and_then(|path| path.strip_prefix(folder));
-        let Some(name) = inside.and_then(|path| path.split(['/', '.']).next()) else { continue };
-        let floors: Vec<_> = floors.split('<').collect();
-        let floor = |name| floors.iter().position(|f| has(f, name)).unwrap_or(floors.len());
-        let peers_may = floors.get(floor(name)).is_some_and(|f| has(f, "*"));
-        let may = |other| floor(other) < floor(name) || floor(other) == floor(name) && peers_may;
-        for (at, other) in s.behind(prefix).filter(|(_, o)| !o.starts_with(char::is_uppercase)) {
-            if other.is_empty() {
-                faults.push(s.fault(at, "a group", "siblings get one `use` line each"));
-            } else if other != name && !may(other) {
-                faults.push(s.fault(at, &format!("{name} imports {other}"), SIBLING));
+    for (at, other) in s.behind("crate::").filter(|(_, o)| !o.starts_with(char::is_uppercase)) {
+        let rest = s.product.get(at..).unwrap_or_default();
+        let names = if other.is_empty() { grouped(rest) } else { vec![other] };
+        for other in names {
+            if other != module && layer(other).is_none_or(|layer| layer >= own) {
+                faults.push(s.fault(at, &format!("{module} imports {other}"), LAYER));
             }
         }
     }
@@ -156,19 +201,23 @@ fn words(s: &Source) -> Vec<String> {
         let (verb, rest) = literal.split_once([' ', '\n']).unwrap_or_default();
         has("SELECT INSERT UPDATE DELETE", verb) && !rest.starts_with('/')
     };
-    let foreign = !s.path.contains("/tests/") && !s.path.starts_with("crates/store/");
+    let may_have_sql = ["/tests/", "crates/store/", "crates/testing/"];
+    let foreign = !may_have_sql.iter().any(|place| s.path.contains(place));
     let sql = s.product.match_indices('"').filter(|(at, _)| foreign && is_sql(*at));
     let mut faults: Vec<_> = sql.map(|(at, _)| s.fault(at, "SQL", SQL_HOME)).collect();
     let bare = s.code.match_indices("[allow(").filter(|(at, _)| {
         let attribute = s.code.get(*at..).and_then(|rest| rest.split(")]").next());
         !attribute.is_some_and(|a| a.contains("reason = "))
     });
-    faults.extend(bare.map(|(at, what)| s.fault(at, what, "a lint goes off with a `reason`")));
+    faults
+        .extend(bare.map(|(at, what)| s.fault(at, what, "a lint is switched off with a `reason`")));
     let inline = s.code.match_indices("mod ").map(|(at, _)| at);
     let inline = inline.filter_map(|i| Some((i, s.code.get(i + 4..)?.split([' ', ';']).next()?)));
     let names = s.path.split(['/', '.']).map(|name| (0, name)).chain(inline);
     let empty = names.filter(|(_, name)| name.split('_').any(|word| has(NO_NAMES, word)));
-    faults.extend(empty.map(|(at, name)| s.fault(at, name, "what names no thing holds anything")));
+    faults.extend(
+        empty.map(|(at, name)| s.fault(at, name, "this name says nothing about the contents")),
+    );
     for [place, what, why] in rows(BANNED) {
         let (start, but) = place.split_once('!').unwrap_or((place, " "));
         let here = s.path.starts_with(start) && !but.split(" !").any(|b| s.path.contains(b));
@@ -179,17 +228,21 @@ fn words(s: &Source) -> Vec<String> {
     faults
 }
 
-/// What is wrong with one file.
+/// Returns the faults of one file.
 fn faults(s: &Source) -> Vec<String> {
     let opening = s.text.lines().map_while(|l| l.strip_prefix("//! ")).last().unwrap_or_default();
     if !opening.ends_with(['.', ':', '?']) {
-        return vec![s.fault(0, "no opening", "a file opens with `//!` and one plain sentence")];
+        return vec![s.fault(
+            0,
+            "no opening",
+            "a file begins with `//!` and a sentence about its contents",
+        )];
     }
-    let rules = [wiring, paths, siblings, words].iter().filter(|_| !s.path.ends_with("/tidy.rs"));
+    let rules = [wiring, paths, layering, words].iter().filter(|_| !s.path.ends_with("/tidy.rs"));
     rules.flat_map(|rule| rule(s)).collect()
 }
 
-/// What is too long, as guidance.
+/// Returns warnings about sizes.
 fn sizes(s: &Source) -> Vec<String> {
     let lines: Vec<_> = s.text.lines().collect();
     let mut long = vec![(lines.len() > 400).then(|| format!("{}: over 400 lines", s.path))];
@@ -207,10 +260,12 @@ fn sizes(s: &Source) -> Vec<String> {
     long.into_iter().flatten().collect()
 }
 
-/// What is wrong with the dependencies of crate `name`.
-fn arrows(name: &str, manifest: &str) -> Vec<String> {
-    let Some([_, house, outside]) = rows(ARROWS).find(|[n, ..]| *n == name) else {
-        return vec![format!("crates/{name}: has no row in the table of arrows\n    {ARROW}")];
+/// Returns the faults in the dependencies of crate `name`.
+fn dependencies(name: &str, manifest: &str) -> Vec<String> {
+    let Some([_, own, outside]) = rows(DEPENDENCIES).find(|[n, ..]| *n == name) else {
+        return vec![format!(
+            "crates/{name}: has no row in the table of dependencies\n    {DEPENDENCY}"
+        )];
     };
     let outside = outside.replace("DRIVERS", DRIVERS);
     let mut counts = false;
@@ -221,13 +276,15 @@ fn arrows(name: &str, manifest: &str) -> Vec<String> {
         line.split(['.', ' ', '=']).next().filter(|_| counts)
     });
     let wrong = used.filter(|d| match d.strip_prefix("heliograph-") {
-        Some(ours) => !has(house, ours),
+        Some(ours) => !has(own, ours),
         None => has(&outside, d),
     });
-    wrong.map(|d| format!("crates/{name}/Cargo.toml: {name} depends on {d}\n    {ARROW}")).collect()
+    wrong
+        .map(|d| format!("crates/{name}/Cargo.toml: {name} depends on {d}\n    {DEPENDENCY}"))
+        .collect()
 }
 
-/// All Rust files below `folder`.
+/// Reads all Rust files below `folder`.
 fn read(root: &Path, folder: &str, found: &mut Vec<Source>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
@@ -243,8 +300,8 @@ fn read(root: &Path, folder: &str, found: &mut Vec<Source>) -> io::Result<()> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "guidance for the person at the terminal")]
-fn the_house_is_tidy() {
+#[expect(clippy::print_stderr, reason = "warnings for the person at the terminal")]
+fn the_code_follows_the_rules() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (mut sources, mut all) = (vec![], vec![]);
     ["crates", "bench"].iter().for_each(|folder| read(&root, folder, &mut sources).unwrap());
@@ -252,50 +309,51 @@ fn the_house_is_tidy() {
     for entry in fs::read_dir(root.join("crates")).unwrap() {
         let path = entry.unwrap().path();
         let manifest = fs::read_to_string(path.join("Cargo.toml")).unwrap();
-        all.extend(arrows(&path.file_name().unwrap().to_string_lossy(), &manifest));
+        all.extend(dependencies(&path.file_name().unwrap().to_string_lossy(), &manifest));
     }
     all.extend(sources.iter().flat_map(faults));
     sources.iter().flat_map(sizes).for_each(|warning| eprintln!("warning: {warning}"));
     assert!(all.is_empty(), "{} faults\n{}", all.len(), all.join("\n"));
 }
 
-/// A path | code, where `⏎` is a line break | a part of the complaint, or nothing.
+/// A path | code, with `⏎` for a line break | part of the expected message, or nothing.
 const SAMPLES: &str = r##"
-    crates/web/src/a.rs         | let text = "SELECT one";                      | all SQL is in
-    crates/web/src/a.rs         | let text = "\⏎    DELETE FROM t";             | all SQL is in
-    crates/web/src/a.rs         | let route = "DELETE /v1/a"; // "UPDATE t"     |
-    crates/store/src/a.rs       | let text = "INSERT INTO t"; use rusqlite::Row; | db files
-    crates/store/src/db_x.rs    | use rusqlite::Row; use crate::bulk::B;        |
-    crates/store/src/queue.rs   | use crate::messages::Row;                     | imports messages
-    crates/service/src/price.rs | use crate::links::L;                          | price imports links
-    crates/service/src/links.rs | use crate::writer::W; use crate::links::A;    |
-    crates/service/src/links.rs | tokio::spawn(later);                          | service decides
-    crates/web/src/api/a.rs     | use crate::api::b::B;                         | a imports b
-    crates/store/src/a.rs       | use crate::{bulk::A, db::B};                  | one `use` line
-    crates/web/src/a.rs         | use crate::Router;                            | nothing imports
-    crates/web/src/a.rs         | use super::b::B;                              | paths are crate::…
-    crates/web/src/a.rs         | #[cfg(test)]⏎mod tests {⏎    use super::*;⏎}   |
-    crates/web/src/a.rs         | #[cfg(test)]⏎mod tests {⏎    #[ignore]⏎}      | proves nothing
-    crates/web/src/a.rs         | #[allow(dead_code)]                           | with a `reason`
-    crates/web/src/common/a.rs  | #[allow(dead_code, reason = "sample")]        | names no thing
-    crates/store/src/lib.rs     | #[cfg(test)]⏎mod b;⏎pub use crate::b::{B, C};  |
-    crates/web/src/lib.rs       | mod b;⏎fn f() {⏎    g();⏎}                    | only declare"##;
+    crates/api/src/query.rs       | let text = "SELECT one";                      | all SQL is in
+    crates/api/src/query.rs       | let text = "\⏎    DELETE FROM t";             | all SQL is in
+    crates/api/src/query.rs       | let route = "DELETE /v1/a"; // "UPDATE t"     |
+    crates/carrier/src/carrier.rs | let text = 1; use rusqlite::Row;              | database drivers
+    crates/store/src/db/x.rs      | use rusqlite::Row; use crate::db::bulk::B;    |
+    crates/api/src/query.rs       | use crate::messages::Row;                     | query imports messages
+    crates/api/src/messages.rs    | use crate::balance::B;                        | messages imports balance
+    crates/api/src/messages.rs    | use crate::query::Q; use crate::messages::A;  |
+    crates/api/src/novelty.rs     | use crate::query::Q;                          | table of layers
+    crates/service/src/kernel/a.rs | tokio::spawn(later);                         | service decides
+    crates/api/src/messages.rs    | use crate::{query::{A, C}, body::B};          |
+    crates/api/src/messages.rs    | use crate::{query::A, balance::B};            | messages imports balance
+    crates/api/src/messages.rs    | use crate::Router;                            | nothing imports
+    crates/api/src/messages.rs    | use super::b::B;                              | paths are absolute
+    crates/api/src/query.rs       | #[cfg(test)]⏎mod tests {⏎    use super::*;⏎}   |
+    crates/api/src/query.rs       | #[cfg(test)]⏎mod tests {⏎    #[ignore]⏎}      | proves nothing
+    crates/api/src/query.rs       | #[allow(dead_code)]                           | with a `reason`
+    crates/api/tests/common/a.rs  | #[allow(dead_code, reason = "sample")]        | says nothing
+    crates/api/src/lib.rs         | #[cfg(test)]⏎mod b;⏎pub use crate::b::{B, C};  |
+    crates/api/src/lib.rs         | mod b;⏎fn f() {⏎    g();⏎}                    | only declare"##;
 
 #[test]
-fn each_rule_finds_what_it_is_for() {
-    for [path, code, complaint] in rows(SAMPLES) {
+fn each_rule_finds_its_fault() {
+    for [path, code, expected] in rows(SAMPLES) {
         let text = format!("//! A sample.\n\n{code}\n").replace('⏎', "\n");
         let found = faults(&Source::new(path, &text));
-        assert_eq!(found.len(), usize::from(!complaint.is_empty()), "{path}: {code}\n{found:?}");
-        assert!(found.iter().all(|f| f.contains(complaint)), "{path}: {code}\n{found:?}");
+        assert_eq!(found.len(), usize::from(!expected.is_empty()), "{path}: {code}\n{found:?}");
+        assert!(found.iter().all(|f| f.contains(expected)), "{path}: {code}\n{found:?}");
     }
     for text in ["", "fn f() {}", "//! no end\n", "\n//! Late.\n"] {
-        assert_eq!(faults(&Source::new("crates/web/src/a.rs", text)).len(), 1, "{text}");
+        assert_eq!(faults(&Source::new("crates/api/src/query.rs", text)).len(), 1, "{text}");
     }
     let manifest = "[dependencies]\nserde.workspace = true\nheliograph-store.workspace = true\n\
         tokio = { workspace = true }\n[dev-dependencies]\nheliograph-engine.workspace = true\n";
-    for (name, count) in [("domain", 2), ("web", 1), ("service", 0), ("attic", 1)] {
-        assert_eq!(arrows(name, manifest).len(), count, "{name}");
+    for (name, count) in [("domain", 2), ("api", 1), ("service", 0), ("attic", 1)] {
+        assert_eq!(dependencies(name, manifest).len(), count, "{name}");
     }
     let long = format!("fn f() {{\n{}}}\n// {}\n", "    x();\n".repeat(400), "x".repeat(100));
     assert_eq!(sizes(&Source::new("a.rs", &long)).len(), 3);

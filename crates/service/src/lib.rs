@@ -1,44 +1,20 @@
-//! Every rule and every transaction: what may happen, and what happens with it.
+//! The business rules and the transactions of Heliograph.
+//!
+//! Functions that take a [`kernel::context::Context`] open their own transaction; functions that take a
+//! connection run inside the caller's transaction.
+//!
+//! # Errors
+//! Every function that reads or writes returns [`kernel::error::Error::Overloaded`] while the database is
+//! unavailable and [`kernel::error::Error::CommitUnknown`] when the answer to a commit was lost. Functions
+//! that take a [`kernel::caller::Caller`] return [`kernel::error::Error::Scope`] when it lacks the permission, and
+//! [`kernel::error::Error::NotFound`] also for objects of another account or mode. Only other errors are
+//! documented at the function.
 
-pub mod accept;
-pub mod accounts;
-pub mod api_keys;
-pub mod audit;
-pub mod backup;
-pub mod bells;
-pub mod caller;
-pub mod cancel;
-pub mod carriers;
-pub mod check;
-pub mod context;
-pub mod conversations;
-pub mod credentials;
-pub mod deliveries;
-pub mod desk;
-pub mod dispatch;
-pub mod error;
-pub mod events;
-pub mod handsets;
-pub mod inbound_messages;
-pub mod janitor;
-pub mod mails;
-pub mod messages;
-pub mod nodes;
-pub mod once;
-pub mod one_time_links;
-pub mod optouts;
-pub mod parcel;
-pub mod passwords;
-pub mod people;
-pub mod price;
-pub mod progress;
-pub mod replies;
-pub mod resets;
-pub mod second_factor;
-pub mod sessions;
-pub mod sign_in;
-pub mod sign_up;
-pub mod stats;
-pub mod transaction;
+pub mod audience;
+pub mod billing;
+pub mod group_commit;
+pub mod identity;
+pub mod kernel;
+pub mod messaging;
+pub mod operations;
 pub mod webhooks;
-pub mod writer;

@@ -1,47 +1,48 @@
-//! What can go wrong in the store, by what the caller can do about it.
+//! Errors of the store, by what the caller can do about them.
 
 use std::fmt;
 
-/// A store's failure. What is missing is `None`, not an error.
+/// An error of the store. A missing row is `None`, not an error.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The database can't be reached, or has no room: nothing happened, and trying later may help.
-    #[error("the database is not available: {0}")]
+pub enum StoreError {
+    /// The database cannot be reached or has no space: nothing was changed, and a retry later may
+    /// help.
+    #[error("database unavailable: {0}")]
     Unavailable(String),
-    /// Two transactions wanted the same rows: nothing happened, and trying at once may help.
-    #[error("two transactions met: {0}")]
+    /// A deadlock, serialization failure or lock timeout: nothing was changed, and an immediate
+    /// retry may help.
+    #[error("transaction conflict: {0}")]
     Conflict(String),
-    /// The connection broke while a commit was under way: it may or may not have happened.
-    #[error("the answer to a commit was lost: {0}")]
+    /// The connection broke during a commit, whose outcome is therefore unknown.
+    #[error("commit outcome unknown: {0}")]
     CommitLost(String),
-    /// The database holds something that this program never writes.
-    #[error("the database is corrupt: {0}")]
+    /// The database contains a value that this version cannot read.
+    #[error("database corrupt: {0}")]
     Corrupt(String),
-    /// A statement failed for a reason of its own.
-    #[error("the database refused a statement: {0}")]
+    /// A statement failed for another reason.
+    #[error("database statement failed: {0}")]
     Db(String),
     /// The secrets in the database are sealed with another key.
     #[error(
-        "the sealing key is not the one with which this database's secrets are sealed: name the file that holds that \
-         key in database.sealing_key, or put it in the place of sealing.key in server.data_dir; every node on one \
-         database needs the same key"
+        "the secrets of this database are sealed with another sealing key: set database.sealing_key to the file that \
+         holds that key, or replace sealing.key in server.data_dir; all nodes on one database need the same key"
     )]
     WrongKey,
-    /// A backup can't be written or used: which, and why.
+    /// A backup cannot be written or read; the text names the file and the reason.
     #[error("{0}")]
     Backup(String),
 }
 
 /// A result of the store.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type StoreResult<T> = std::result::Result<T, StoreError>;
 
-impl Error {
-    /// A stored value that no version of this program writes.
+impl StoreError {
+    /// Returns an error about a stored value.
     pub(crate) fn corrupt(what: impl fmt::Display) -> Self {
         Self::Corrupt(what.to_string())
     }
 
-    /// The same error for one of several callers who wait for one transaction.
+    /// Copies the error for one of several callers that wait for the same transaction.
     pub fn share(&self) -> Self {
         match self {
             Self::Unavailable(e) => Self::Unavailable(e.clone()),

@@ -1,24 +1,31 @@
-//! Idempotency keys: what a client already asked for, and what was made of it.
+//! Idempotency keys, with what their requests created and the stored answers for a replay.
 
-use crate::bulk::Bulk;
 use crate::db::Conn;
-use crate::error::Result;
+use crate::db::bulk::Bulk;
+use crate::db::field::Field;
+use crate::db::record::{Record, columns, record};
+use crate::db::row;
+use crate::db::table::{Sql, Table, names};
+use crate::error::StoreResult;
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::AccountId;
 use heliograph_domain::time::Timestamp;
+use std::sync::LazyLock;
 use uuid::Uuid;
 
-/// The scope of a key, and the key.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Key {
-    /// Whose.
-    pub account: AccountId,
-    /// In which mode.
-    pub mode: Mode,
-    /// For which method and path: the number of [`crate::idempotency::SEND_SMS`] and its like.
-    pub route: i16,
-    /// What the client wrote.
-    pub key: String,
+record! {
+    /// An idempotency key with its scope. The same key in another scope is another key.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+    pub struct ScopedKey {
+        /// The account.
+        pub account: AccountId,
+        /// Live or test mode.
+        pub mode: Mode,
+        /// The method and path: [`SEND_SMS`] or another number of this module.
+        pub route: i16,
+        /// The key that the client sent.
+        pub key: String,
+    }
 }
 
 /// `POST /v1/send/sms`.
@@ -40,112 +47,108 @@ pub const REPLAYS: i16 = 12;
 /// `POST /settings/webhooks/{id}/rotate`, in the dashboard.
 pub const ROTATIONS: i16 = 13;
 
-/// What a key stands for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Record {
-    /// SHA-256 of the request's body.
-    pub fingerprint: Vec<u8>,
-    /// The id of what was made.
-    pub made: Uuid,
-    /// What was answered, where that can't be rendered from what was made.
-    pub answer: Option<String>,
+record! {
+    /// The stored result of the first request with a key.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct IdempotencyRecord {
+        /// The SHA-256 hash of the request body.
+        pub fingerprint: Vec<u8>,
+        /// The id of the resource that the request created.
+        pub resource: Uuid,
+        /// The stored answer, where it cannot be rendered again from the resource.
+        pub response: Option<String>,
+    }
 }
 
-const INSERT: Bulk = Bulk {
-    each: "INSERT INTO idempotency (account, mode, route, key, fingerprint, made, created_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING made",
-    all: "INSERT INTO idempotency (account, mode, route, key, fingerprint, made, created_at)
-          SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::smallint[], $4::text[], $5::bytea[], $6::uuid[],
-            $7::bigint[])
-          ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING RETURNING made",
-};
+record! {
+    /// The column that retention uses.
+    struct Age {
+        created_at: Timestamp,
+    }
+}
 
-/// Notes keys that are new; gives back what those make. The others were used before: see [`find`].
+const IDEMPOTENCY: Table = Table { name: "idempotency", key: ScopedKey::COLUMNS };
+
+static INSERT: LazyLock<Bulk> = LazyLock::new(|| {
+    let record = columns!(IdempotencyRecord: fingerprint, resource);
+    let columns = [IDEMPOTENCY.key, record, Age::COLUMNS].concat();
+    let Bulk { each, all } =
+        IDEMPOTENCY.insert(&columns, &[], "ON CONFLICT DO NOTHING RETURNING resource");
+    // All nodes insert in the order of the keys, so that they never deadlock.
+    Bulk::new(each, all.replace("ON CONFLICT", "ORDER BY 1, 2, 3, 4 ON CONFLICT"))
+});
+
+/// Stores keys that are new and returns their resources. The other keys were used before: see
+/// [`find`].
 ///
 /// # Errors
-/// [`crate::Error::Conflict`] when another node has used one and does not end its transaction in time.
+/// [`crate::StoreError::Conflict`] when another node has used a key and does not end its
+/// transaction in time.
 pub async fn insert(
     tx: &mut Conn,
-    keys: &[(&Key, &[u8; 32], Uuid)],
+    keys: &[(&ScopedKey, &[u8; 32], Uuid)],
     at: Timestamp,
-) -> Result<Vec<Uuid>> {
-    let rows = keys.iter().map(|(k, fingerprint, made)| {
+) -> StoreResult<Vec<Uuid>> {
+    let rows = keys.iter().map(|(k, fingerprint, resource)| {
         [
-            k.account.0.into(),
-            k.mode.code().into(),
-            k.route.into(),
-            k.key.as_str().into(),
-            crate::value::Value::Bytes(fingerprint.as_slice()),
-            (*made).into(),
-            at.into(),
+            k.account.value(),
+            k.mode.value(),
+            k.route.value(),
+            k.key.value(),
+            fingerprint.value(),
+            resource.value(),
+            at.value(),
         ]
     });
-    tx.bulk_query(&INSERT, &rows.collect(), |r| r.uuid(0)).await
+    tx.bulk_query(&INSERT, &rows.collect(), row::get).await
 }
 
-/// What a key stands for.
-///
-/// # Errors
-/// As any read.
-pub async fn find(conn: &mut Conn, key: &Key) -> Result<Option<Record>> {
-    let sql = "SELECT fingerprint, made, answer FROM idempotency
-        WHERE account = $1 AND mode = $2 AND route = $3 AND key = $4";
-    let params =
-        [key.account.0.into(), key.mode.code().into(), key.route.into(), key.key.as_str().into()];
-    conn.query_one(sql, &params, |r| {
-        Ok(Record { fingerprint: r.bytes(0)?, made: r.uuid(1)?, answer: r.opt_text(2)? })
-    })
-    .await
+static FIND: Sql = Sql::new(|| {
+    format!(
+        "SELECT {} FROM idempotency WHERE account = $1 AND mode = $2 AND route = $3 AND key = $4",
+        names(IdempotencyRecord::COLUMNS)
+    )
+});
+
+/// Returns the stored result of a key.
+pub async fn find(conn: &mut Conn, key: &ScopedKey) -> StoreResult<Option<IdempotencyRecord>> {
+    let params = [key.account.value(), key.mode.value(), key.route.value(), key.key.value()];
+    conn.query_one(&FIND, &params, row::record).await
 }
 
-/// Notes a key together with what was answered; false when it was used before.
-///
-/// # Errors
-/// As [`insert`].
-pub async fn keep(
+/// Stores a key with the answer to its request. False when the key was used before.
+pub async fn insert_with_response(
     tx: &mut Conn,
-    (key, fingerprint): (&Key, &[u8; 32]),
-    (made, answer): (Uuid, &str),
+    (key, fingerprint): (&ScopedKey, &[u8; 32]),
+    (resource, response): (Uuid, &str),
     at: Timestamp,
-) -> Result<bool> {
-    if insert(tx, &[(key, fingerprint, made)], at).await?.is_empty() {
+) -> StoreResult<bool> {
+    if insert(tx, &[(key, fingerprint, resource)], at).await?.is_empty() {
         return Ok(false);
     }
-    let sql = "UPDATE idempotency SET answer = $5
+    let sql = "UPDATE idempotency SET response = $5
         WHERE account = $1 AND mode = $2 AND route = $3 AND key = $4";
     let params = [
-        key.account.0.into(),
-        key.mode.code().into(),
-        key.route.into(),
-        key.key.as_str().into(),
-        answer.into(),
+        key.account.value(),
+        key.mode.value(),
+        key.route.value(),
+        key.key.value(),
+        response.into(),
     ];
     tx.execute(sql, &params).await?;
     Ok(true)
 }
 
-const FORGET: Bulk = Bulk {
-    each: "DELETE FROM idempotency WHERE account = $1 AND mode = $2 AND route = $3 AND key = $4",
-    all: "DELETE FROM idempotency i
-          USING unnest($1::bigint[], $2::smallint[], $3::smallint[], $4::text[]) AS v (account, mode, route, key)
-          WHERE i.account = v.account AND i.mode = v.mode AND i.route = v.route AND i.key = v.key",
-};
+static DELETE: LazyLock<Bulk> = LazyLock::new(|| IDEMPOTENCY.delete());
 
-/// Frees keys whose request was refused after all.
-///
-/// # Errors
-/// As any write.
-pub async fn forget(tx: &mut Conn, keys: &[&Key]) -> Result<()> {
-    let rows = keys
-        .iter()
-        .map(|k| [k.account.0.into(), k.mode.code().into(), k.route.into(), k.key.as_str().into()]);
-    tx.bulk_execute(&FORGET, &rows.collect()).await.map(drop)
+/// Deletes keys whose request was rejected after all.
+pub async fn delete(tx: &mut Conn, keys: &[&ScopedKey]) -> StoreResult<()> {
+    let rows =
+        keys.iter().map(|k| [k.account.value(), k.mode.value(), k.route.value(), k.key.value()]);
+    tx.bulk_execute(&DELETE, &rows.collect()).await.map(drop)
 }
 
-/// Drops the keys that are older than `before`; how many.
-///
-/// # Errors
-/// As any write.
-pub async fn drop_old(tx: &mut Conn, before: Timestamp) -> Result<u64> {
-    tx.execute("DELETE FROM idempotency WHERE created_at < $1", &[before.into()]).await
+/// Deletes the keys that are older than `before` and returns how many there were.
+pub async fn delete_older_than(tx: &mut Conn, before: Timestamp) -> StoreResult<u64> {
+    tx.execute("DELETE FROM idempotency WHERE created_at < $1", &[before.value()]).await
 }

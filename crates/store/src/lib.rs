@@ -1,49 +1,25 @@
-//! All SQL, for SQLite and PostgreSQL alike: one text, one set of rules, two engines.
+//! All SQL of Heliograph. Every statement runs on SQLite and on PostgreSQL.
+//!
+//! Each table has a module with its name, which declares the columns once (`db/record.rs`) and
+//! holds the statements. The drivers are in `db/`.
+//!
+//! Functions that read return [`StoreError::Unavailable`] when the database cannot be reached, and
+//! [`StoreError::Corrupt`] when a stored value cannot be read. Functions that write also return
+//! [`StoreError::Conflict`] when another transaction holds the rows for too long or PostgreSQL
+//! detects a deadlock. Only further errors are documented at a function.
 
-pub mod accounts;
-pub mod api_keys;
-pub mod attempts;
-pub mod audit;
-pub mod backup;
-pub mod bind_status;
-mod bulk;
-pub mod carrier_refs;
-pub mod carriers;
-pub mod check;
+pub mod audience;
+pub mod billing;
 mod db;
-mod db_copy;
-mod db_postgres;
-mod db_sqlite;
-pub mod deliveries;
-pub mod endpoints;
 mod error;
-pub mod events;
-pub mod handset_replies;
 pub mod idempotency;
-pub mod inbound_messages;
-pub mod inbound_parts;
-pub mod installation;
-pub mod invitations;
-pub mod ledger;
-pub mod mails;
-pub mod memberships;
-pub mod messages;
-mod migrations;
-pub mod nodes;
-pub mod numbers;
-pub mod one_time_links;
-pub mod optouts;
-pub mod parts;
-pub mod queue;
-pub mod recovery_codes;
-mod row;
-mod sealing;
-pub mod sessions;
-pub mod stats;
-pub mod users;
-mod value;
+pub mod identity;
+pub mod messaging;
+pub mod operations;
+pub mod webhooks;
 
-pub use bulk::Ask;
+pub use db::bulk::BulkQuery;
+pub use db::installation::verify_sealing_key;
+pub use db::sealing::{KEY_BYTES, SealingKey};
 pub use db::{Conn, Db, Options, Schema, Tx};
-pub use error::{Error, Result};
-pub use sealing::{KEY_BYTES, SealingKey};
+pub use error::{StoreError, StoreResult};

@@ -1,26 +1,27 @@
-//! Bodies: what stands behind the header of binds and of short messages.
+//! The bodies of binds and short messages, and their optional parameters (TLVs).
 
 use crate::smpp::command::tag;
 use bytes::{BufMut, BytesMut};
 
-/// The longest text that short_message can hold (SMPP 3.4 §5.2.22); longer ones go as a payload.
+/// The longest text that short_message can hold (SMPP 3.4 §5.2.22). A longer text is sent as
+/// message_payload (§5.3.2.32).
 const MAX_SHORT: usize = 254;
 
 /// The body of bind_transmitter, bind_receiver and bind_transceiver (SMPP 3.4 §4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bind<'a> {
-    /// Who binds.
+    /// The client's name.
     pub system_id: &'a [u8],
-    /// With what secret.
+    /// The client's password.
     pub password: &'a [u8],
-    /// As what kind of system.
+    /// The client's type of system.
     pub system_type: &'a [u8],
     /// 0x34 for SMPP 3.4.
     pub interface_version: u8,
 }
 
 impl<'a> Bind<'a> {
-    /// Reads a bind's body.
+    /// Decodes the body of a bind; `None` when it is malformed.
     pub fn decode(body: &'a [u8]) -> Option<Self> {
         let mut r = Reader(body);
         Some(Self {
@@ -31,7 +32,7 @@ impl<'a> Bind<'a> {
         })
     }
 
-    /// Writes it, with an empty address range.
+    /// Appends the body, with an empty address range.
     pub fn encode(&self, out: &mut BytesMut) {
         for field in [self.system_id, self.password, self.system_type] {
             put_text(out, field);
@@ -47,18 +48,18 @@ pub struct Address<'a> {
     pub ton: u8,
     /// Numbering plan: 0 unknown, 1 E.164.
     pub npi: u8,
-    /// The address itself.
+    /// The address: digits, or an alphanumeric name.
     pub digits: &'a [u8],
 }
 
 /// The body that submit_sm (SMPP 3.4 §4.4.1) and deliver_sm (§4.6.1) share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ShortMessage<'a> {
-    /// Empty for the default.
+    /// service_type: empty for the default (§5.2.11).
     pub service_type: &'a [u8],
-    /// Who it is from.
+    /// The source address.
     pub source: Address<'a>,
-    /// Whom it is for.
+    /// The destination address.
     pub destination: Address<'a>,
     /// Message mode and type, and whether there is a user data header (§5.2.12).
     pub esm_class: u8,
@@ -70,22 +71,22 @@ pub struct ShortMessage<'a> {
     pub schedule: &'a [u8],
     /// validity_period (§7.1.1).
     pub validity: &'a [u8],
-    /// 1 asks for a receipt (§5.2.17).
+    /// 1 requests a delivery receipt (§5.2.17).
     pub registered_delivery: u8,
     /// replace_if_present_flag.
     pub replace: u8,
-    /// How the text is encoded (§5.2.19).
+    /// The encoding of the text (§5.2.19).
     pub data_coding: u8,
     /// sm_default_msg_id.
     pub default_message: u8,
-    /// short_message, or message_payload when that is where the text stands.
+    /// short_message, or message_payload when short_message is empty.
     pub text: &'a [u8],
     /// The optional parameters, undecoded.
     pub optional: Tlvs<'a>,
 }
 
 impl<'a> ShortMessage<'a> {
-    /// Reads the body of a submit_sm or deliver_sm.
+    /// Decodes the body of a submit_sm or deliver_sm; `None` when it is malformed.
     pub fn decode(body: &'a [u8]) -> Option<Self> {
         let mut r = Reader(body);
         let mut message = Self {
@@ -112,7 +113,7 @@ impl<'a> ShortMessage<'a> {
         Some(message)
     }
 
-    /// Writes it. `optional` is written as it is, behind the message_payload of a long text.
+    /// Appends the body. `optional` is copied unchanged after the message_payload of a long text.
     pub fn encode(&self, out: &mut BytesMut) {
         put_text(out, self.service_type);
         for address in [self.source, self.destination] {
@@ -142,24 +143,24 @@ impl<'a> ShortMessage<'a> {
     }
 }
 
-/// Optional parameters (SMPP 3.4 §5.3): tag, length, value, one after the other.
+/// A sequence of optional parameters (SMPP 3.4 §5.3): tag, length and value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tlvs<'a>(pub &'a [u8]);
 
 impl<'a> Tlvs<'a> {
-    /// The first value with this tag.
+    /// Returns the first value with this tag.
     pub fn get(self, tag: u16) -> Option<&'a [u8]> {
         self.into_iter().find(|(t, _)| *t == tag).map(|(_, v)| v)
     }
 }
 
-/// Ends at the first parameter that is cut short: what stands before it is still good.
+/// Iterates over the parameters and ends at the first truncated one.
 impl<'a> Iterator for Tlvs<'a> {
     type Item = (u16, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (head, rest) = self.0.split_first_chunk::<4>()?;
-        let [t0, t1, l0, l1] = *head;
+        let (header, rest) = self.0.split_first_chunk::<4>()?;
+        let [t0, t1, l0, l1] = *header;
         let length = usize::from(u16::from_be_bytes([l0, l1]));
         let (value, rest) = rest.split_at_checked(length)?;
         self.0 = rest;
@@ -167,7 +168,7 @@ impl<'a> Iterator for Tlvs<'a> {
     }
 }
 
-/// Appends one optional parameter. One that is too long for its length field is left out.
+/// Appends one optional parameter; leaves out a value that is too long for the length field.
 pub fn put_tlv(out: &mut BytesMut, tag: u16, value: &[u8]) {
     if let Ok(length) = u16::try_from(value.len()) {
         out.put_u16(tag);
@@ -181,8 +182,8 @@ fn put_text(out: &mut BytesMut, text: &[u8]) {
     out.put_u8(0);
 }
 
-/// A C-octet string at the front of `body`: up to its NUL, or all of it when that is missing, as
-/// some SMSCs send it; empty when there is nothing.
+/// Returns the C-octet string at the start of `body`: up to its NUL, or all of `body` when the NUL
+/// is missing, as some SMSCs send it.
 pub fn leading_text(body: &[u8]) -> &[u8] {
     let mut r = Reader(body);
     r.text().unwrap_or(body)
@@ -220,7 +221,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
     use crate::smpp::command::id;
-    use crate::smpp::pdu::{self, Head};
+    use crate::smpp::pdu::{self, PduHeader};
     use crate::smpp::receipt;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -233,7 +234,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_short_message_reads_back(
+        fn short_message_round_trips(
             texts in (text(5), text(20), text(20), text(16), text(16)),
             numbers: ((u8, u8), (u8, u8), [u8; 3], [u8; 4]),
             short in vec(any::<u8>(), 1..=254),
@@ -260,26 +261,26 @@ mod tests {
                 text: &short,
                 optional: Tlvs(&optional),
             };
-            let head = Head::request(id::SUBMIT_SM, 5);
+            let header = PduHeader::request(id::SUBMIT_SM, 5);
             let mut out = BytesMut::new();
-            pdu::put(&mut out, head, |out| message.encode(out));
+            pdu::put(&mut out, header, |out| message.encode(out));
             let mut rest = out.as_ref();
             let pdu = pdu::take(&mut rest).unwrap().unwrap();
-            prop_assert_eq!((pdu.head, rest.len()), (head, 0));
+            prop_assert_eq!((pdu.header, rest.len()), (header, 0));
             prop_assert_eq!(ShortMessage::decode(pdu.body), Some(message));
             let read: Vec<_> = message.optional.map(|(tag, value)| (tag, value.to_vec())).collect();
             prop_assert_eq!(read, parameters);
         }
 
         #[test]
-        fn a_long_text_travels_as_payload(long in vec(any::<u8>(), 255..2_000)) {
+        fn long_text_is_sent_as_message_payload(long in vec(any::<u8>(), 255..2_000)) {
             let mut out = BytesMut::new();
             ShortMessage { text: &long, ..ShortMessage::default() }.encode(&mut out);
             prop_assert_eq!(ShortMessage::decode(&out).unwrap().text, &long);
         }
 
         #[test]
-        fn a_bind_reads_back(texts in (text(15), text(8), text(12)), interface_version: u8) {
+        fn bind_round_trips(texts in (text(15), text(8), text(12)), interface_version: u8) {
             let bind = Bind {
                 system_id: &texts.0,
                 password: &texts.1,
@@ -292,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..200)) {
+        fn decoders_never_panic_on_any_bytes(bytes in vec(any::<u8>(), 0..200)) {
             let mut rest = bytes.as_slice();
             while let Ok(Some(pdu)) = pdu::take(&mut rest) {
                 let _ = ShortMessage::decode(pdu.body);
@@ -300,26 +301,26 @@ mod tests {
             let _ = Bind::decode(&bytes);
             let _ = leading_text(&bytes);
             if let Some(message) = ShortMessage::decode(&bytes) {
-                receipt::read(&message);
+                receipt::classify(&message);
             }
         }
 
         #[test]
-        fn any_text_is_a_receipt_or_not(text in vec(any::<u8>(), 0..100), words in "(id|stat|err|text|:|=| |é|DELIVRD){0,12}") {
+        fn receipt_parser_never_panics_on_any_text(text in vec(any::<u8>(), 0..100), words in "(id|stat|err|text|:|=| |é|DELIVRD){0,12}") {
             for text in [text.as_slice(), words.as_bytes()] {
-                receipt::read(&ShortMessage { esm_class: 0x04, text, ..ShortMessage::default() });
+                receipt::classify(&ShortMessage { esm_class: 0x04, text, ..ShortMessage::default() });
             }
         }
 
         #[test]
-        fn a_pdu_in_pieces_is_the_same_pdu(body in vec(any::<u8>(), 0..300), cut in 0usize..316) {
+        fn incomplete_pdu_is_not_taken(body in vec(any::<u8>(), 0..300), cut in 0usize..316) {
             let mut out = BytesMut::new();
-            let head = Head { command: 1, status: 2, sequence: 3 };
-            pdu::put(&mut out, head, |out| out.put_slice(&body));
+            let header = PduHeader { command: 1, status: 2, sequence: 3 };
+            pdu::put(&mut out, header, |out| out.put_slice(&body));
             let cut = cut.min(out.len() - 1);
             prop_assert_eq!(pdu::take(&mut &out[..cut]), Ok(None));
             let pdu = pdu::take(&mut &out[..]).unwrap().unwrap();
-            prop_assert_eq!((pdu.head, pdu.body), (head, body.as_slice()));
+            prop_assert_eq!((pdu.header, pdu.body), (header, body.as_slice()));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The numbers of SMPP 3.4 that are used here: commands, statuses, optional parameters.
+//! The constants of SMPP 3.4 in use: commands, statuses, optional parameters, esm_class bits.
 
-/// command_id (SMPP 3.4 §5.1.2.1). A response has the number of its request with the top bit set.
+/// Values of command_id (SMPP 3.4 §5.1.2.1). A response is its request with the top bit set.
 pub mod id {
-    /// The top bit, which makes a response of a request.
+    /// The top bit, which marks a response.
     pub const RESPONSE: u32 = 0x8000_0000;
-    /// generic_nack (§4.3.1): the answer to what could not even be recognised.
+    /// generic_nack (§4.3.1): the response to a PDU that is not recognised.
     pub const GENERIC_NACK: u32 = 0x8000_0000;
     /// bind_receiver (§4.1.3).
     pub const BIND_RECEIVER: u32 = 0x01;
@@ -36,19 +36,19 @@ pub mod id {
     pub const ALERT_NOTIFICATION: u32 = 0x102;
 }
 
-/// command_status (SMPP 3.4 §5.1.3).
+/// Values of command_status (SMPP 3.4 §5.1.3).
 pub mod status {
     /// No error.
     pub const ESME_ROK: u32 = 0x00;
-    /// A body that does not fit its command.
+    /// Invalid command length.
     pub const ESME_RINVCMDLEN: u32 = 0x02;
-    /// A command that is not known here.
+    /// Invalid command ID.
     pub const ESME_RINVCMDID: u32 = 0x03;
-    /// Not in this bind state.
+    /// Incorrect bind status for this command.
     pub const ESME_RINVBNDSTS: u32 = 0x04;
     /// Already bound.
     pub const ESME_RALYBND: u32 = 0x05;
-    /// The system's own trouble.
+    /// System error.
     pub const ESME_RSYSERR: u32 = 0x08;
     /// Invalid source address.
     pub const ESME_RINVSRCADR: u32 = 0x0A;
@@ -62,13 +62,13 @@ pub mod status {
     pub const ESME_RINVSYSID: u32 = 0x0F;
     /// The message queue is full.
     pub const ESME_RMSGQFUL: u32 = 0x14;
-    /// submit_sm failed, for a reason that is not told.
+    /// submit_sm failed for an unspecified reason.
     pub const ESME_RSUBMITFAIL: u32 = 0x45;
-    /// Too many messages at once.
+    /// Throttled: the client has exceeded its allowed message rate.
     pub const ESME_RTHROTTLED: u32 = 0x58;
-    /// The receiver's temporary trouble: send it again later.
+    /// Temporary error of the receiver: send the message again later.
     pub const ESME_RX_T_APPN: u32 = 0x64;
-    /// The receiver's permanent trouble: never send it again.
+    /// Permanent error of the receiver: do not send the message again.
     pub const ESME_RX_P_APPN: u32 = 0x65;
     /// The receiver rejects the message.
     pub const ESME_RX_R_APPN: u32 = 0x66;
@@ -82,35 +82,36 @@ pub mod status {
 
 /// Tags of optional parameters (SMPP 3.4 §5.3.2).
 pub mod tag {
-    /// The message id that a receipt speaks of: C-octet string.
+    /// The message_id of the message that a receipt is about: C-octet string.
     pub const RECEIPTED_MESSAGE_ID: u16 = 0x001E;
     /// The network's own error: one octet of network type, two of code.
     pub const NETWORK_ERROR_CODE: u16 = 0x0423;
-    /// A text too long for short_message.
+    /// The text of a message when it is too long for short_message (§5.3.2.32).
     pub const MESSAGE_PAYLOAD: u16 = 0x0424;
-    /// What became of the message: one octet.
+    /// The state of the message in a receipt (§5.2.28): one octet.
     pub const MESSAGE_STATE: u16 = 0x0427;
-    /// Names the message that a part belongs to, with the next two: two octets (§5.3.2.22).
+    /// The reference number that all parts of a concatenated message share: two octets
+    /// (§5.3.2.22).
     pub const SAR_MSG_REF_NUM: u16 = 0x020C;
-    /// How many parts that message has: one octet (§5.3.2.23).
+    /// The number of parts of a concatenated message: one octet (§5.3.2.23).
     pub const SAR_TOTAL_SEGMENTS: u16 = 0x020E;
-    /// Which of them this is, from 1: one octet (§5.3.2.24).
+    /// The number of the part in a concatenated message, from 1: one octet (§5.3.2.24).
     pub const SAR_SEGMENT_SEQNUM: u16 = 0x020F;
-    /// Ours, from the numbers that are left to vendors: whose message it is, which a reply brings
-    /// back. Eight octets, between us and the simulated SMSC only.
+    /// A vendor-specific parameter of Heliograph: the label that names the owner of a message,
+    /// which a reply carries back. Eight octets; only used with the simulated SMSC.
     pub const LABEL: u16 = 0x1400;
-    /// The version that the SMSC speaks: one octet, 0x34 for 3.4.
+    /// The SMPP version of the SMSC: one octet, 0x34 for 3.4.
     pub const SC_INTERFACE_VERSION: u16 = 0x0210;
 }
 
 /// Bits of esm_class (SMPP 3.4 §5.2.12).
 pub mod esm {
-    /// Where the message type stands.
+    /// The mask of the message type.
     pub const TYPE: u8 = 0x3C;
     /// A delivery receipt.
     pub const RECEIPT: u8 = 0x04;
     /// An intermediate notification.
     pub const INTERMEDIATE: u8 = 0x20;
-    /// The text begins with a user data header.
+    /// The text begins with a user data header (UDH).
     pub const UDH: u8 = 0x40;
 }

@@ -1,4 +1,4 @@
-//! One TCP connection with its two buffers: whole batches in, whole batches out.
+//! One TCP connection to an SMPP peer with its read and write buffers.
 
 use bytes::{Buf, BytesMut};
 use std::io;
@@ -6,53 +6,55 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-/// How much is read at once; more than the longest PDU, so that one always fits.
+/// The space reserved for one read, in bytes; more than the longest PDU, so that one always fits.
 const READ: usize = 128 * 1024;
 
-/// With so much unwritten, nothing more is read: a peer that does not listen may not talk either.
+/// The limit for unwritten bytes. Beyond it nothing is read: back-pressure on a peer that does not
+/// read its responses.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
-/// A connection. Nothing in it is ever waited for but the socket itself.
+/// A connection. Its methods wait for nothing but the socket.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct SmppLink {
     read: OwnedReadHalf,
     write: OwnedWriteHalf,
-    /// What was read and not yet taken.
+    /// Bytes that were read and not yet processed.
     pub(crate) inbound: BytesMut,
-    /// What is to be written.
+    /// Bytes that are still to be written.
     pub(crate) outbound: BytesMut,
 }
 
-/// What [`Link::turn`] did.
+/// The result of [`SmppLink::next_io`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Turn {
-    /// There is more in `inbound`.
+pub(crate) enum IoEvent {
+    /// Bytes were added to `inbound`.
     Read,
-    /// There is less in `outbound`.
+    /// Bytes of `outbound` were written.
     Wrote,
 }
 
-impl Link {
-    /// Without Nagle's algorithm: PDUs that are ready together are written together anyway, and a
-    /// window that waits for a delayed ACK stands still (531 messages/s instead of 40,000).
+impl SmppLink {
+    /// Wraps a stream and disables Nagle's algorithm: PDUs that are ready together are written
+    /// together anyway, and a window that waits for a delayed ACK stalls (531 messages/s instead
+    /// of 40,000).
     pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         let (read, write) = stream.into_split();
         Ok(Self { read, write, inbound: BytesMut::new(), outbound: BytesMut::new() })
     }
 
-    /// Lends out what was read, so that it can be looked at while answers are written.
-    pub(crate) fn lend(&mut self) -> BytesMut {
+    /// Takes the inbound buffer, so that it can be parsed while responses are written.
+    pub(crate) fn take_inbound(&mut self) -> BytesMut {
         std::mem::take(&mut self.inbound)
     }
 
-    /// Takes it back when all but the last `left` bytes are dealt with.
-    pub(crate) fn give_back(&mut self, mut lent: BytesMut, left: usize) {
-        lent.advance(lent.len().saturating_sub(left));
-        self.inbound = lent;
+    /// Returns the inbound buffer after all but its last `left` bytes were processed.
+    pub(crate) fn return_inbound(&mut self, mut buffer: BytesMut, left: usize) {
+        buffer.advance(buffer.len().saturating_sub(left));
+        self.inbound = buffer;
     }
 
-    /// Writes as much as the socket takes now.
+    /// Writes as much as the socket accepts without blocking.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while !self.outbound.is_empty() {
             match self.write.try_write(&self.outbound) {
@@ -64,19 +66,19 @@ impl Link {
         Ok(())
     }
 
-    /// Waits until something was read or could be written. Loses nothing when it is dropped.
-    pub(crate) async fn turn(&mut self) -> io::Result<Turn> {
+    /// Waits until bytes were read or written. Cancel safe.
+    pub(crate) async fn next_io(&mut self) -> io::Result<IoEvent> {
         self.inbound.reserve(READ);
         tokio::select! {
             biased;
             read = self.read.read_buf(&mut self.inbound), if self.outbound.len() < MAX_UNWRITTEN => match read? {
-                0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the other side")),
-                _ => Ok(Turn::Read),
+                0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the peer")),
+                _ => Ok(IoEvent::Read),
             },
             ready = self.write.writable(), if !self.outbound.is_empty() => {
                 ready?;
                 self.flush()?;
-                Ok(Turn::Wrote)
+                Ok(IoEvent::Wrote)
             }
         }
     }

@@ -1,19 +1,19 @@
-//! SMPP 3.4: the codec, and the client that sends messages over it.
+//! SMPP 3.4: the codec and the client (ESME).
 
-pub(crate) mod alarm;
 pub mod bind;
 pub mod body;
+mod close_reason;
 pub mod command;
-mod end;
+mod event_queue;
+mod keepalive;
 pub(crate) mod link;
 pub mod options;
-mod outbox;
-pub(crate) mod pace;
 pub mod pdu;
-mod pulse;
+pub(crate) mod rate;
 pub mod receipt;
 pub(crate) mod session;
 pub mod status;
 pub(crate) mod submit;
 pub(crate) mod text;
+pub(crate) mod timer;
 mod window;

@@ -1,9 +1,9 @@
-//! What there is to say about one SMPP carrier.
+//! The settings of one SMPP carrier.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How to reach one SMSC, and how hard to push it.
+/// The address, credentials, limits and time-outs for one SMSC.
 #[derive(Clone)]
 pub struct SmppOptions {
     /// The carrier's configured name, for logs.
@@ -12,41 +12,41 @@ pub struct SmppOptions {
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Who we are to the SMSC, at most 15 octets.
+    /// The client's name at the SMSC, at most 15 octets (SMPP 3.4 §5.2.1).
     pub system_id: String,
-    /// At most 8 octets by the letter of SMPP 3.4; longer ones are sent as they are.
+    /// At most 8 octets by SMPP 3.4 §5.2.2; longer ones are sent unchanged.
     pub password: String,
     /// Empty unless the SMSC asks for one.
     pub system_type: String,
-    /// The most submit_sm without an answer.
+    /// The maximum number of submit_sm without a response.
     pub window: u16,
-    /// The most parts per second; 0 for no limit.
+    /// The rate limit in parts per second; 0 for no limit.
     pub rate: u32,
-    /// Whether this is a simulated SMSC, which is told whose message each is and tells whom a reply
-    /// answers. A real one must not be able to claim that.
+    /// True when PDUs carry a label that names the owner of each message and of each reply. Only
+    /// for the simulated SMSC: a real one must not be able to attribute a reply to an account.
     pub labelled: bool,
-    /// For connecting and binding together.
+    /// The time-out for connecting and binding together.
     pub bind_timeout: Duration,
-    /// After so long without a submit_sm_resp the bind is given up.
+    /// The session is closed when a submit_sm_resp is missing for this long.
     pub response_timeout: Duration,
-    /// After so long without a word from the SMSC it is asked whether it is there.
-    pub enquire_after: Duration,
-    /// How long that question may stay open.
+    /// An enquire_link is sent when the SMSC has sent nothing for this long.
+    pub enquire_interval: Duration,
+    /// The session is closed when an enquire_link has no response for this long.
     pub enquire_timeout: Duration,
-    /// How long the rest of a PDU may take that has begun to arrive.
+    /// The session is closed when the rest of a PDU does not arrive within this time.
     pub read_timeout: Duration,
-    /// How long the answers of an ending session are waited for.
+    /// The time that a graceful shutdown waits for missing responses.
     pub drain_timeout: Duration,
-    /// The first wait before a new connection.
-    pub reconnect_floor: Duration,
-    /// The longest wait before a new connection.
-    pub reconnect_limit: Duration,
-    /// The longest wait after the SMSC refused the credentials.
-    pub refused_limit: Duration,
+    /// The shortest reconnect back-off.
+    pub reconnect_min: Duration,
+    /// The longest reconnect back-off.
+    pub reconnect_max: Duration,
+    /// The longest back-off after the SMSC refused the bind.
+    pub refused_reconnect_max: Duration,
 }
 
 impl SmppOptions {
-    /// The usual timing, a window of 10, no rate limit.
+    /// Returns options with default time-outs, a window of 10 and no rate limit.
     pub fn new(name: &str, host: &str, port: u16) -> Self {
         Self {
             name: name.to_owned(),
@@ -60,18 +60,18 @@ impl SmppOptions {
             labelled: false,
             bind_timeout: Duration::from_secs(30),
             response_timeout: Duration::from_secs(60),
-            enquire_after: Duration::from_secs(20),
+            enquire_interval: Duration::from_secs(20),
             enquire_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(30),
-            reconnect_floor: Duration::from_secs(1),
-            reconnect_limit: Duration::from_secs(60),
-            refused_limit: Duration::from_secs(300),
+            reconnect_min: Duration::from_secs(1),
+            reconnect_max: Duration::from_secs(60),
+            refused_reconnect_max: Duration::from_secs(300),
         }
     }
 }
 
-/// Everything but the password.
+/// Leaves out the password.
 impl fmt::Debug for SmppOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SmppOptions")

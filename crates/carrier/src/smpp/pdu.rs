@@ -1,68 +1,68 @@
-//! Framing: a byte stream into PDUs and back, by command_length alone.
+//! Framing of PDUs in a byte stream by their command_length (SMPP 3.4 §3.2).
 
 use crate::smpp::command::id;
 use bytes::{BufMut, BytesMut};
 
-/// The header's length: the least that a PDU can be.
-pub const HEADER: usize = 16;
+/// The length of the header, which is the minimum length of a PDU.
+pub const HEADER_LEN: usize = 16;
 
-/// The longest PDU that is taken. Longer ones would be a fault of the framing.
+/// The longest accepted PDU. A longer command_length is treated as a framing error.
 pub const MAX_PDU: usize = 64 * 1024;
 
-/// The command_length can't be right, so nothing after it can be trusted: the link must be cut.
+/// An invalid command_length: the stream has lost its framing and the link must be closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("impossible command_length {0}")]
+#[error("invalid command_length {0}")]
 pub struct BadLength(pub u32);
 
-/// The four words before every body (SMPP 3.4 §5.1), less the length.
+/// The header of a PDU (SMPP 3.4 §3.2) without its command_length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Head {
-    /// command_id.
+pub struct PduHeader {
+    /// command_id (SMPP 3.4 §5.1.2).
     pub command: u32,
-    /// command_status: 0 in requests.
+    /// command_status (SMPP 3.4 §5.1.3): 0 in requests.
     pub status: u32,
-    /// sequence_number: a response carries that of its request.
+    /// sequence_number (SMPP 3.4 §5.1.4): a response repeats that of its request.
     pub sequence: u32,
 }
 
-impl Head {
-    /// A request.
+impl PduHeader {
+    /// Returns the header of a request.
     pub const fn request(command: u32, sequence: u32) -> Self {
         Self { command, status: 0, sequence }
     }
 
-    /// The response to `self`.
+    /// Returns the header of the response to `self`.
     pub const fn response(self, status: u32) -> Self {
         Self { command: self.command | id::RESPONSE, status, sequence: self.sequence }
     }
 
-    /// generic_nack for `self` (§4.3.1).
+    /// Returns the header of a generic_nack for `self` (SMPP 3.4 §4.3.1).
     pub const fn nack(self, status: u32) -> Self {
         Self { command: id::GENERIC_NACK, status, sequence: self.sequence }
     }
 
-    /// Whether it answers something.
+    /// Returns whether the PDU is a response.
     pub const fn is_response(self) -> bool {
         self.command & id::RESPONSE != 0
     }
 }
 
-/// One whole PDU, borrowed from the buffer that it was read into.
+/// One complete PDU, borrowed from the buffer that it was read into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu<'a> {
-    /// Its header.
-    pub head: Head,
-    /// What follows the header.
+    /// The header.
+    pub header: PduHeader,
+    /// The bytes after the header.
     pub body: &'a [u8],
 }
 
-/// Takes one PDU off the front of `bytes`; `None` when it is not all there yet.
+/// Takes one PDU off the front of `bytes`; `None` while it is incomplete.
 pub fn take<'a>(bytes: &mut &'a [u8]) -> Result<Option<Pdu<'a>>, BadLength> {
     let Some((length, _)) = word(bytes) else {
         return Ok(None);
     };
     let size = usize::try_from(length).unwrap_or(usize::MAX);
-    if !(HEADER..=MAX_PDU).contains(&size) {
+    if !(HEADER_LEN..=MAX_PDU).contains(&size) {
         return Err(BadLength(length));
     }
     let Some((pdu, rest)) = bytes.split_at_checked(size) else {
@@ -77,8 +77,8 @@ fn parse(pdu: &[u8]) -> Option<Pdu<'_>> {
     let (command, rest) = word(rest)?;
     let (status, rest) = word(rest)?;
     let (sequence, body) = word(rest)?;
-    let head = Head { command, status, sequence };
-    Some(Pdu { head, body })
+    let header = PduHeader { command, status, sequence };
+    Some(Pdu { header, body })
 }
 
 fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
@@ -86,28 +86,28 @@ fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_be_bytes(*first), rest))
 }
 
-/// Appends a PDU whose body is written by `body`.
-pub fn put(out: &mut BytesMut, head: Head, body: impl FnOnce(&mut BytesMut)) {
+/// Appends a PDU. `body` writes its body.
+pub fn put(out: &mut BytesMut, header: PduHeader, body: impl FnOnce(&mut BytesMut)) {
     let start = out.len();
     out.put_u32(0);
-    out.put_u32(head.command);
-    out.put_u32(head.status);
-    out.put_u32(head.sequence);
+    out.put_u32(header.command);
+    out.put_u32(header.status);
+    out.put_u32(header.sequence);
     body(out);
     let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
-    if let Some(place) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
-        *place = length.to_be_bytes();
+    if let Some(field) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
+        *field = length.to_be_bytes();
     }
 }
 
 /// Appends a PDU without a body.
-pub fn put_bare(out: &mut BytesMut, head: Head) {
-    put(out, head, |_| ());
+pub fn put_header(out: &mut BytesMut, header: PduHeader) {
+    put(out, header, |_| ());
 }
 
-/// Appends a response whose body is one C-octet string: an id, or nothing.
-pub fn put_id(out: &mut BytesMut, head: Head, id: &[u8]) {
-    put(out, head, |out| {
+/// Appends a response whose body is one C-octet string: a message_id, or an empty one.
+pub fn put_message_id(out: &mut BytesMut, header: PduHeader, id: &[u8]) {
+    put(out, header, |out| {
         out.put_slice(id);
         out.put_u8(0);
     });
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn impossible_lengths_are_told_apart_from_short_reads() {
+    fn invalid_lengths_are_distinguished_from_incomplete_pdus() {
         for (bytes, expected) in [
             (&[][..], Ok(None)),
             (&[0, 0, 0], Ok(None)),
@@ -133,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn a_response_carries_the_sequence_of_its_request() {
+    fn response_repeats_the_sequence_of_its_request() {
         let mut out = BytesMut::new();
-        put_id(&mut out, Head::request(id::SUBMIT_SM, 7).response(0x58), b"");
-        let head = Head { command: id::SUBMIT_SM_RESP, status: 0x58, sequence: 7 };
+        put_message_id(&mut out, PduHeader::request(id::SUBMIT_SM, 7).response(0x58), b"");
+        let header = PduHeader { command: id::SUBMIT_SM_RESP, status: 0x58, sequence: 7 };
         let mut bytes = &out[..];
         let pdu = take(&mut bytes).unwrap().unwrap();
-        assert_eq!((pdu.head, pdu.body, bytes), (head, &[0][..], &[][..]));
+        assert_eq!((pdu.header, pdu.body, bytes), (header, &[0][..], &[][..]));
     }
 }

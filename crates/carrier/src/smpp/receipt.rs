@@ -1,4 +1,5 @@
-//! Delivery receipts out of deliver_sm: optional parameters first, else tolerant text.
+//! Parses delivery receipts (DLR) in deliver_sm: optional parameters first, then the text, whose
+//! format differs between SMSCs (SMPP 3.4 Appendix B).
 
 use crate::smpp::body::{ShortMessage, leading_text};
 use crate::smpp::command::{esm, tag};
@@ -7,34 +8,34 @@ use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::{Receipt, Verdict};
 use std::borrow::Cow;
 
-/// What a deliver_sm turned out to be.
+/// The kinds of deliver_sm.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Delivery {
-    /// The last word on a part.
+pub enum DeliverSm {
+    /// A final delivery receipt for a part.
     Receipt(Receipt),
-    /// Not the last word (SMPP 3.4 §5.2.28: ENROUTE, ACCEPTED, UNKNOWN), or an intermediate
-    /// notification: to be acknowledged and forgotten.
-    Passing,
-    /// A receipt that names no message or no verdict: to be acknowledged, since it would be no
-    /// better the second time, and logged.
+    /// A receipt with a state that is not final (SMPP 3.4 §5.2.28: ENROUTE, ACCEPTED, UNKNOWN), or
+    /// an intermediate notification. Acknowledged and ignored.
+    Intermediate,
+    /// A receipt without a message id or without a state. Acknowledged, since it would be the same
+    /// the second time, and logged.
     Unreadable,
-    /// Something that a person sent.
+    /// An inbound message.
     Message,
 }
 
-/// Reads a deliver_sm.
-pub fn read(message: &ShortMessage<'_>) -> Delivery {
+/// Classifies a deliver_sm by its esm_class (SMPP 3.4 §5.2.12) and parses its receipt.
+pub fn classify(message: &ShortMessage<'_>) -> DeliverSm {
     match message.esm_class & esm::TYPE {
-        esm::INTERMEDIATE => return Delivery::Passing,
+        esm::INTERMEDIATE => return DeliverSm::Intermediate,
         esm::RECEIPT => {}
         _ if message.optional.get(tag::RECEIPTED_MESSAGE_ID).is_some() => {}
-        _ => return Delivery::Message,
+        _ => return DeliverSm::Message,
     }
     let text = plain(message.text);
     let fields = Fields(&text);
     match state(message, &fields) {
-        State::Passing => Delivery::Passing,
-        State::Missing => Delivery::Unreadable,
+        State::Intermediate => DeliverSm::Intermediate,
+        State::Missing => DeliverSm::Unreadable,
         State::Delivered => finish(message, &fields, Verdict::Delivered),
         State::Failed(code) => {
             let failure = Failure {
@@ -47,7 +48,7 @@ pub fn read(message: &ShortMessage<'_>) -> Delivery {
     }
 }
 
-fn finish(message: &ShortMessage<'_>, fields: &Fields<'_>, verdict: Verdict) -> Delivery {
+fn finish(message: &ShortMessage<'_>, fields: &Fields<'_>, verdict: Verdict) -> DeliverSm {
     let id = message.optional.get(tag::RECEIPTED_MESSAGE_ID);
     let id = id.map(leading_text).filter(|id| !id.is_empty());
     let id = match id {
@@ -56,9 +57,9 @@ fn finish(message: &ShortMessage<'_>, fields: &Fields<'_>, verdict: Verdict) -> 
     };
     match (id, number(message.source.digits)) {
         (Some(smsc_id), Some(recipient)) => {
-            Delivery::Receipt(Receipt { smsc_id, recipient, verdict })
+            DeliverSm::Receipt(Receipt { smsc_id, recipient, verdict })
         }
-        _ => Delivery::Unreadable,
+        _ => DeliverSm::Unreadable,
     }
 }
 
@@ -66,7 +67,7 @@ fn number(digits: &[u8]) -> Option<Recipient> {
     Recipient::from_digits(std::str::from_utf8(digits).ok()?)
 }
 
-/// The text as ASCII: a receipt in UCS-2 is the same text with a zero before each letter.
+/// Returns the text as ASCII: a receipt in UCS-2 is the same text with a zero before each letter.
 fn plain(text: &[u8]) -> Cow<'_, str> {
     if text.contains(&0) {
         let letters: Vec<u8> = text.iter().copied().filter(|b| *b != 0).collect();
@@ -75,7 +76,8 @@ fn plain(text: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(text)
 }
 
-/// The network's own error (§5.3.2.31): the code behind the octet of network type. Zero says nothing.
+/// Returns network_error_code (SMPP 3.4 §5.3.2.31): the two octets after the network type. Zero
+/// means no error.
 fn network_error(message: &ShortMessage<'_>) -> Option<String> {
     let value = message.optional.get(tag::NETWORK_ERROR_CODE)?;
     let [_, high, low] = *value.first_chunk::<3>()?;
@@ -86,7 +88,7 @@ fn network_error(message: &ShortMessage<'_>) -> Option<String> {
 enum State {
     Delivered,
     Failed(FailureCode),
-    Passing,
+    Intermediate,
     Missing,
 }
 
@@ -97,7 +99,7 @@ fn state(message: &ShortMessage<'_>, fields: &Fields<'_>) -> State {
     }
 }
 
-/// message_state (§5.2.28).
+/// Maps message_state (SMPP 3.4 §5.2.28).
 fn state_of_number(state: u8) -> State {
     match state {
         2 => State::Delivered,
@@ -105,26 +107,27 @@ fn state_of_number(state: u8) -> State {
         4 => State::Failed(FailureCode::Unknown),
         5 => State::Failed(FailureCode::Unreachable),
         8 => State::Failed(FailureCode::BlockedByCarrier),
-        _ => State::Passing,
+        _ => State::Intermediate,
     }
 }
 
-/// `stat` in a receipt's text (Appendix B), by its first letters: some SMSCs write DELIVERED.
+/// Maps `stat` in a receipt's text (SMPP 3.4 Appendix B) by its first letters, because some SMSCs
+/// write DELIVERED.
 fn state_of_word(word: &str) -> State {
     let begins =
         |with: &str| word.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with));
     let number =
         [("DELIV", 2), ("EXPIR", 3), ("DELET", 4), ("UNDEL", 5), ("FAIL", 5), ("REJEC", 8)];
     let found = number.into_iter().find(|(with, _)| begins(with));
-    found.map_or(State::Passing, |(_, state)| state_of_number(state))
+    found.map_or(State::Intermediate, |(_, state)| state_of_number(state))
 }
 
 /// The `key:value` pairs of a receipt's text, in any order and case.
 struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
-    /// The value of `key`. What stands behind `text:` is a person's words, which may look like a
-    /// key; it is only searched when there is nothing before it.
+    /// Returns the value of `key`. The part after `text:` is an excerpt of the message, which may
+    /// look like a key; it is searched only when the key does not occur before it.
     fn find(&self, key: &str) -> Option<&'a str> {
         let words = after(self.0, "text").unwrap_or(self.0.len());
         let head = self.0.get(..words).unwrap_or(self.0);
@@ -135,7 +138,7 @@ impl<'a> Fields<'a> {
 fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let rest = text.get(after(text, key)?..)?.trim_start_matches(' ');
     let word = rest.split(|c: char| c.is_whitespace() || matches!(c, ';' | ',')).next()?;
-    // When the value was left out, the next key stands in its place.
+    // When the value is missing, the next word is the next key.
     let next_key = word
         .split_once([':', '='])
         .is_some_and(|(key, _)| KEYS.iter().any(|known| known.eq_ignore_ascii_case(key)));
@@ -144,7 +147,7 @@ fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 
 const KEYS: [&str; 8] = ["id", "sub", "dlvrd", "submit", "done", "stat", "err", "text"];
 
-/// Where the value of `key` begins: the key as a whole word, with `:` or `=` behind it.
+/// Returns the offset of the value of `key`: the key must be a whole word, followed by `:` or `=`.
 fn after(text: &str, key: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let is_key = |at: &usize| {
@@ -167,8 +170,8 @@ mod tests {
 
     const ANN: Recipient = Recipient(447_700_900_123);
 
-    fn receipt_of(text: &[u8], optional: &[u8]) -> Delivery {
-        read(&ShortMessage {
+    fn receipt_of(text: &[u8], optional: &[u8]) -> DeliverSm {
+        classify(&ShortMessage {
             source: Address { ton: 1, npi: 1, digits: b"+447700900123" },
             esm_class: esm::RECEIPT,
             text,
@@ -185,22 +188,22 @@ mod tests {
         out
     }
 
-    fn delivered(id: &str) -> Delivery {
+    fn delivered(id: &str) -> DeliverSm {
         ended(id, Verdict::Delivered)
     }
 
-    fn failed(id: &str, code: FailureCode, carrier_code: Option<&str>) -> Delivery {
+    fn failed(id: &str, code: FailureCode, carrier_code: Option<&str>) -> DeliverSm {
         let carrier_code = carrier_code.map(str::to_owned);
         ended(id, Verdict::Failed(Failure { code, carrier_code }))
     }
 
-    fn ended(id: &str, verdict: Verdict) -> Delivery {
+    fn ended(id: &str, verdict: Verdict) -> DeliverSm {
         let smsc_id = id.to_owned();
-        Delivery::Receipt(Receipt { smsc_id, recipient: ANN, verdict })
+        DeliverSm::Receipt(Receipt { smsc_id, recipient: ANN, verdict })
     }
 
     #[test]
-    fn texts_in_many_dialects() {
+    fn receipt_texts_of_many_smscs_are_parsed() {
         use FailureCode::{BlockedByCarrier, Expired, Unknown, Unreachable};
         for (text, expected) in [
             (
@@ -215,39 +218,39 @@ mod tests {
                 "id:1 submit date:261120090000 done date:20261120090000 stat:DELIVERED",
                 delivered("1"),
             ),
-            // A value left out.
+            // Missing values.
             (
                 "id:1 sub: dlvrd: submit date: done date: stat:UNDELIV err: text:",
                 failed("1", Unreachable, None),
             ),
-            // Spaces behind the colon, equals signs, commas, line ends.
+            // Spaces after the colon, equals signs, commas, line ends.
             ("id: 1 stat: EXPIRED err: 27", failed("1", Expired, Some("27"))),
             ("id=1,stat=DELETED,err=0A1", failed("1", Unknown, Some("0A1"))),
             ("id:1\r\nstat:REJECTD\r\nerr:005\r\n", failed("1", BlockedByCarrier, Some("005"))),
             ("id:1;stat:FAILED;err:9", failed("1", Unreachable, Some("9"))),
-            // What a person wrote is not taken for a key, unless there is nothing else.
+            // The excerpt of the message is not parsed, unless there is nothing else.
             ("id:1 stat:DELIVRD text:id:2 stat:UNDELIV", delivered("1")),
             ("text:hi id:1 stat:DELIVRD", delivered("1")),
             // A key is a whole word; an id may hold colons.
             ("msgid:9 id:urn:1 substat:X stat:DELIVRD", delivered("urn:1")),
             ("id:1 stat:DELIVRD err:\u{e9}", delivered("1")),
-            // Not the last word.
-            ("id:1 stat:ENROUTE", Delivery::Passing),
-            ("id:1 stat:ACCEPTD err:000", Delivery::Passing),
-            ("id:1 stat:UNKNOWN", Delivery::Passing),
-            ("id:1 stat:BUFFERED", Delivery::Passing),
-            // Nothing to go by.
-            ("id:1", Delivery::Unreadable),
-            ("stat:DELIVRD", Delivery::Unreadable),
-            ("id: stat:DELIVRD", Delivery::Unreadable),
-            ("", Delivery::Unreadable),
+            // States that are not final.
+            ("id:1 stat:ENROUTE", DeliverSm::Intermediate),
+            ("id:1 stat:ACCEPTD err:000", DeliverSm::Intermediate),
+            ("id:1 stat:UNKNOWN", DeliverSm::Intermediate),
+            ("id:1 stat:BUFFERED", DeliverSm::Intermediate),
+            // No id or no state.
+            ("id:1", DeliverSm::Unreadable),
+            ("stat:DELIVRD", DeliverSm::Unreadable),
+            ("id: stat:DELIVRD", DeliverSm::Unreadable),
+            ("", DeliverSm::Unreadable),
         ] {
             assert_eq!(receipt_of(text.as_bytes(), b""), expected, "{text}");
         }
     }
 
     #[test]
-    fn optional_parameters_come_first() {
+    fn optional_parameters_take_precedence() {
         use FailureCode::{BlockedByCarrier, Expired, Unknown, Unreachable};
         let text = b"id:1 stat:UNDELIV err:011";
         let id = (tag::RECEIPTED_MESSAGE_ID, &b"2\0"[..]);
@@ -257,17 +260,17 @@ mod tests {
             (4, failed("2", Unknown, Some("011"))),
             (5, failed("2", Unreachable, Some("011"))),
             (8, failed("2", BlockedByCarrier, Some("011"))),
-            (0, Delivery::Passing),
-            (1, Delivery::Passing),
-            (6, Delivery::Passing),
-            (7, Delivery::Passing),
-            (9, Delivery::Passing),
-            (255, Delivery::Passing),
+            (0, DeliverSm::Intermediate),
+            (1, DeliverSm::Intermediate),
+            (6, DeliverSm::Intermediate),
+            (7, DeliverSm::Intermediate),
+            (9, DeliverSm::Intermediate),
+            (255, DeliverSm::Intermediate),
         ] {
             let optional = tlvs(&[(tag::MESSAGE_STATE, &[state]), id]);
             assert_eq!(receipt_of(text, &optional), expected, "{state}");
         }
-        // Each on its own; an id without its NUL; a network error.
+        // One of the parameters; an id without its NUL; a network error.
         let only_id = tlvs(&[(tag::RECEIPTED_MESSAGE_ID, b"3")]);
         assert_eq!(receipt_of(text, &only_id), failed("3", Unreachable, Some("011")));
         let only_state = tlvs(&[(tag::MESSAGE_STATE, &[2])]);
@@ -276,14 +279,14 @@ mod tests {
             let optional = tlvs(&[(tag::NETWORK_ERROR_CODE, value)]);
             assert_eq!(receipt_of(text, &optional), failed("1", Unreachable, Some(code)));
         }
-        // Without any text, and with parameters that are cut short or unknown.
+        // No text, and truncated or unknown parameters.
         let mut optional = tlvs(&[(0x1400, b"vendor"), id, (tag::MESSAGE_STATE, &[2])]);
         optional.extend_from_slice(&[0, 5, 0, 9, 1]);
         assert_eq!(receipt_of(b"", &optional), delivered("2"));
     }
 
     #[test]
-    fn what_counts_as_a_receipt() {
+    fn receipts_are_recognised_by_esm_class_or_message_id() {
         let text = b"id:1 stat:DELIVRD";
         let id = tlvs(&[(tag::RECEIPTED_MESSAGE_ID, b"1\0")]);
         let message = |esm_class, optional| ShortMessage {
@@ -298,19 +301,19 @@ mod tests {
             (0x44, b"", delivered("1")),
             (0x07, b"", delivered("1")),
             (0x00, &id[..], delivered("1")),
-            (0x00, b"", Delivery::Message),
-            (0x08, b"", Delivery::Message),
-            (0x20, b"", Delivery::Passing),
-            (0x20, &id[..], Delivery::Passing),
+            (0x00, b"", DeliverSm::Message),
+            (0x08, b"", DeliverSm::Message),
+            (0x20, b"", DeliverSm::Intermediate),
+            (0x20, &id[..], DeliverSm::Intermediate),
         ] {
-            assert_eq!(read(&message(esm_class, optional)), expected, "{esm_class:#x}");
+            assert_eq!(classify(&message(esm_class, optional)), expected, "{esm_class:#x}");
         }
         let nobody = ShortMessage { source: Address::default(), ..message(0x04, b"") };
-        assert_eq!(read(&nobody), Delivery::Unreadable);
+        assert_eq!(classify(&nobody), DeliverSm::Unreadable);
     }
 
     #[test]
-    fn ucs2_text_is_read_like_any_other() {
+    fn ucs2_receipts_are_parsed() {
         let text: Vec<u8> = b"id:1 stat:DELIVRD".iter().flat_map(|b| [0, *b]).collect();
         assert_eq!(receipt_of(&text, b""), delivered("1"));
     }

@@ -1,232 +1,233 @@
-//! One bound session: a single task that owns the socket, fills the window and reads the answers.
+//! One bound session: a single task that owns the socket, fills the window and reads responses.
 
 mod inbound;
 
-use crate::carrier::Line;
-use crate::smpp::alarm::Alarm;
+use crate::carrier::CarrierChannels;
+use crate::smpp::close_reason::CloseReason;
 use crate::smpp::command::id;
-use crate::smpp::end::End;
-use crate::smpp::link::{Link, Turn};
+use crate::smpp::event_queue::EventQueue;
+use crate::smpp::keepalive::Keepalive;
+use crate::smpp::link::{IoEvent, SmppLink};
 use crate::smpp::options::SmppOptions;
-use crate::smpp::outbox::Outbox;
-use crate::smpp::pace::Pace;
-use crate::smpp::pdu::{self, Head};
-use crate::smpp::pulse::Pulse;
+use crate::smpp::pdu::{self, PduHeader};
+use crate::smpp::rate::RateLimiter;
 use crate::smpp::submit;
+use crate::smpp::timer::Timer;
 use crate::smpp::window::Window;
 use crate::stop::stopped;
-use heliograph_domain::submission::{Outcome, Submission};
+use heliograph_domain::submission::{Submission, SubmitOutcome};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The most receipts and messages that the engine may owe an answer for; beyond, the SMSC is told
-/// to come again.
+/// The maximum number of receipts and inbound messages without an ack from the engine. Beyond it,
+/// the session answers deliver_sm with ESME_RX_T_APPN, so that the SMSC sends them again later.
 pub(crate) const MAX_UNACKNOWLEDGED: usize = 4096;
 
 /// The highest sequence_number of a request (SMPP 3.4 §5.1.4).
 const MAX_SEQUENCE: u32 = 0x7FFF_FFFF;
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    pub(crate) why: End,
-    /// Whether the SMSC took or delivered anything: then the next try need not wait long.
+    pub(crate) reason: CloseReason,
+    /// True when the SMSC accepted or delivered anything, which resets the reconnect back-off.
     pub(crate) served: bool,
 }
 
-/// A session on its way out: it sends nothing new, but waits for what is owed to it.
+/// The state of a session that is draining: it submits nothing new, but waits for responses.
 #[derive(Debug)]
-struct Leaving {
+struct Draining {
     until: Instant,
-    /// Because the node stops, not only this session.
-    stopped: bool,
-    /// Whether unbind has gone out.
-    unbound: bool,
+    /// True when the node shuts down, not only this session.
+    shutdown: bool,
+    /// True when unbind was sent.
+    unbind_sent: bool,
 }
 
-/// A bound link at work.
-pub(crate) struct Session<'a> {
+/// A session over a bound link.
+pub(crate) struct ClientSession<'a> {
     options: &'a SmppOptions,
-    line: &'a mut Line,
-    outbox: &'a mut Outbox,
-    link: Link,
+    channels: &'a mut CarrierChannels,
+    event_queue: &'a mut EventQueue,
+    link: SmppLink,
     number: u64,
     sequence: u32,
     window: Window,
-    pace: Pace,
-    pulse: Pulse,
+    limiter: RateLimiter,
+    keepalive: Keepalive,
     unacknowledged: usize,
-    leaving: Option<Leaving>,
-    /// No submission will ever come again.
+    draining: Option<Draining>,
+    /// True when the submission channel is closed and empty.
     exhausted: bool,
     served: bool,
     warned: bool,
-    alarm: Alarm,
+    timer: Timer,
 }
 
-impl<'a> Session<'a> {
-    /// Over `link`, which is bound; sequence_number 1 was the bind's.
+impl<'a> ClientSession<'a> {
+    /// Creates the session over a bound `link`. The bind used sequence_number 1.
     pub(crate) fn new(
         options: &'a SmppOptions,
-        line: &'a mut Line,
-        outbox: &'a mut Outbox,
-        link: Link,
+        channels: &'a mut CarrierChannels,
+        event_queue: &'a mut EventQueue,
+        link: SmppLink,
         number: u64,
     ) -> Self {
         let now = Instant::now();
         Self {
             options,
-            line,
-            outbox,
+            channels,
+            event_queue,
             link,
             number,
             sequence: 1,
             window: Window::new(options.window),
-            pace: Pace::new(options.rate, now),
-            pulse: Pulse::new(now),
+            limiter: RateLimiter::new(options.rate, now),
+            keepalive: Keepalive::new(now),
             unacknowledged: 0,
-            leaving: None,
+            draining: None,
             exhausted: false,
             served: false,
             warned: false,
-            alarm: Alarm::new(),
+            timer: Timer::new(),
         }
     }
 
-    /// Works until the session is over. What has no answer then is in doubt.
+    /// Runs until the session ends. Submissions without a response are reported as in doubt.
     pub(crate) async fn run(mut self) -> Ended {
         let mut result = self.read();
         while result.is_ok() {
             result = self.turn().await;
         }
-        // A last word (an unbind_resp, some acknowledgements) goes out if the socket takes it.
+        // Send the last PDUs (an unbind_resp, some deliver_sm_resp) if the socket accepts them.
         let _ = self.link.flush();
-        for flight in self.window.drain() {
-            self.outbox.submitted(flight.token, flight.part, Outcome::InDoubt);
+        for pending in self.window.drain() {
+            self.event_queue.push_outcome(pending.token, pending.part, SubmitOutcome::InDoubt);
         }
-        let why = match (self.leaving, result) {
-            (Some(leaving), _) if leaving.stopped => End::Stopped,
-            (None, Err(end)) => end,
-            _ => End::NotBound,
+        let reason = match (self.draining, result) {
+            (Some(draining), _) if draining.shutdown => CloseReason::Shutdown,
+            (None, Err(reason)) => reason,
+            _ => CloseReason::BindStateLost,
         };
-        Ended { why, served: self.served }
+        Ended { reason, served: self.served }
     }
 
-    /// Does everything that can be done now, then waits for the next thing.
-    async fn turn(&mut self) -> Result<(), End> {
+    /// Does all work that is ready, then waits for the next event.
+    async fn turn(&mut self) -> Result<(), CloseReason> {
         let now = Instant::now();
         self.check(now)?;
-        while let Ok(acks) = self.line.acks.try_recv() {
+        while let Ok(acks) = self.channels.acks.try_recv() {
             self.acknowledge(&acks);
         }
         self.take_waiting(now);
-        self.line.condition.unanswered(self.window.len());
-        self.outbox.try_hand_over()?;
-        self.depart(now)?;
+        self.channels.link_status.set_unanswered(self.window.len());
+        self.event_queue.try_flush()?;
+        self.unbind_when_drained(now)?;
         self.link.flush()?;
         self.arm(now);
         let takes = self.takes(now);
         let runs = !self.is_stopping();
         tokio::select! {
             biased;
-            // First, so that a talkative SMSC can't keep it from being heard.
-            () = stopped(&mut self.line.stop), if runs => self.stop(),
-            turn = self.link.turn() => if turn? == Turn::Read {
+            // First, so that a busy SMSC can't delay the shutdown.
+            () = stopped(&mut self.channels.stop), if runs => self.stop(),
+            turn = self.link.next_io() => if turn? == IoEvent::Read {
                 self.read()?;
             },
-            sent = self.outbox.hand_over(), if !self.outbox.is_empty() => sent?,
-            Some(acks) = self.line.acks.recv() => self.acknowledge(&acks),
-            next = self.line.submissions.recv(), if takes => match next {
+            sent = self.event_queue.flush(), if !self.event_queue.is_empty() => sent?,
+            Some(acks) = self.channels.acks.recv() => self.acknowledge(&acks),
+            next = self.channels.submissions.recv(), if takes => match next {
                 Some(submission) => self.submit(&submission, Instant::now()),
                 None => self.exhaust(),
             },
-            () = self.alarm.ring() => {}
+            () = self.timer.wait() => {}
         }
         Ok(())
     }
 
-    /// Everything that time alone brings about.
-    fn check(&mut self, now: Instant) -> Result<(), End> {
+    /// Checks the response time-out and the keep-alive.
+    fn check(&mut self, now: Instant) -> Result<(), CloseReason> {
         if self.window.overdue(now, self.options.response_timeout) {
-            return Err(End::NoResponse(self.options.response_timeout));
+            return Err(CloseReason::ResponseTimeout(self.options.response_timeout));
         }
-        if self.pulse.ask(now, self.options)? {
-            let head = Head::request(id::ENQUIRE_LINK, self.next_sequence());
-            pdu::put_bare(&mut self.link.outbound, head);
+        if self.keepalive.enquire_due(now, self.options)? {
+            let header = PduHeader::request(id::ENQUIRE_LINK, self.next_sequence());
+            pdu::put_header(&mut self.link.outbound, header);
         }
         Ok(())
     }
 
-    /// Unbinds when the session is to end and nobody owes anybody anything any more.
-    fn depart(&mut self, now: Instant) -> Result<(), End> {
-        let quiet = self.is_quiet();
-        let Some(leaving) = &mut self.leaving else {
+    /// Sends unbind (SMPP 3.4 §4.2.1) when the session is draining and nothing is outstanding on
+    /// either side.
+    fn unbind_when_drained(&mut self, now: Instant) -> Result<(), CloseReason> {
+        let drained = self.is_drained();
+        let Some(draining) = &mut self.draining else {
             return Ok(());
         };
-        if now >= leaving.until {
-            return Err(End::Stopped);
+        if now >= draining.until {
+            return Err(CloseReason::Shutdown);
         }
-        if quiet && !leaving.unbound {
-            leaving.unbound = true;
-            leaving.until = leaving.until.min(now + self.options.enquire_timeout);
-            let head = Head::request(id::UNBIND, self.next_sequence());
-            pdu::put_bare(&mut self.link.outbound, head);
+        if drained && !draining.unbind_sent {
+            draining.unbind_sent = true;
+            draining.until = draining.until.min(now + self.options.enquire_timeout);
+            let header = PduHeader::request(id::UNBIND, self.next_sequence());
+            pdu::put_header(&mut self.link.outbound, header);
         }
         Ok(())
     }
 
-    fn is_quiet(&self) -> bool {
-        let owed = self.unacknowledged > 0 && !self.line.acks.is_closed();
-        self.window.is_empty() && self.outbox.is_empty() && !owed
+    fn is_drained(&self) -> bool {
+        let acks_missing = self.unacknowledged > 0 && !self.channels.acks.is_closed();
+        self.window.is_empty() && self.event_queue.is_empty() && !acks_missing
     }
 
-    /// Sets the alarm to the next thing that time alone will bring.
+    /// Sets the timer to the earliest deadline.
     fn arm(&mut self, now: Instant) {
-        let mut next = self.pulse.deadline(self.options);
+        let mut next = self.keepalive.deadline(self.options);
         let others = [
             self.window.deadline(self.options.response_timeout),
-            self.leaving.as_ref().map(|leaving| leaving.until),
-            (self.room() > 0 && !self.pace.is_open(now)).then(|| self.pace.opens(now)),
+            self.draining.as_ref().map(|draining| draining.until),
+            (self.room() > 0 && !self.limiter.may_send(now)).then(|| self.limiter.ready_at(now)),
         ];
         for at in others.into_iter().flatten() {
             next = next.min(at);
         }
-        self.alarm.set(next);
+        self.timer.set(next);
     }
 
     fn take_waiting(&mut self, now: Instant) {
         while self.takes(now) {
-            match self.line.submissions.try_recv() {
+            match self.channels.submissions.try_recv() {
                 Ok(submission) => self.submit(&submission, now),
                 Err(_) => return,
             }
         }
     }
 
-    /// Whether a submission may be taken off the queue now. A session that stops takes them all,
-    /// to give them back.
+    /// Returns whether a submission may be received now. During shutdown the session receives all
+    /// of them and answers `NotSent`.
     fn takes(&mut self, now: Instant) -> bool {
-        match &self.leaving {
-            None => self.room() > 0 && self.pace.is_open(now),
-            Some(leaving) => leaving.stopped && !self.exhausted,
+        match &self.draining {
+            None => self.room() > 0 && self.limiter.may_send(now),
+            Some(draining) => draining.shutdown && !self.exhausted,
         }
     }
 
-    /// How many more submissions may be on the way: outcomes that the engine has not taken yet
-    /// count like those that have no answer.
+    /// Returns the free places in the window. Outcomes that the engine has not received yet count
+    /// like submissions without a response.
     fn room(&self) -> usize {
-        self.window.room().saturating_sub(self.outbox.outcomes())
+        self.window.room().saturating_sub(self.event_queue.outcomes())
     }
 
     fn submit(&mut self, submission: &Submission, now: Instant) {
         let late = submission.not_after <= now.into_std() || submission.recall.is_recalled();
-        if self.leaving.is_some() || late {
-            self.outbox.not_sent(submission);
+        if self.draining.is_some() || late {
+            self.event_queue.push_not_sent(submission);
             return;
         }
         let sequence = self.next_sequence();
         submit::put(&mut self.link.outbound, sequence, submission, self.options.labelled);
-        self.pace.spend();
+        self.limiter.consume();
         self.window.insert(sequence, submission.token, submission.part, now);
     }
 
@@ -236,10 +237,10 @@ impl<'a> Session<'a> {
     }
 
     fn is_stopping(&self) -> bool {
-        self.leaving.as_ref().is_some_and(|leaving| leaving.stopped)
+        self.draining.as_ref().is_some_and(|draining| draining.shutdown)
     }
 
-    /// The engine will hand over nothing more.
+    /// Handles the end of the submission channel.
     fn exhaust(&mut self) {
         self.exhausted = true;
         self.stop();
@@ -247,16 +248,16 @@ impl<'a> Session<'a> {
 
     fn stop(&mut self) {
         if !self.is_stopping() {
-            self.line.submissions.close();
-            self.leave(true, self.options.drain_timeout);
+            self.channels.submissions.close();
+            self.drain(true, self.options.drain_timeout);
         }
     }
 
-    fn leave(&mut self, stopped: bool, within: Duration) {
-        self.leaving = Some(Leaving {
+    fn drain(&mut self, shutdown: bool, within: Duration) {
+        self.draining = Some(Draining {
             until: Instant::now() + within,
-            stopped,
-            unbound: self.leaving.as_ref().is_some_and(|leaving| leaving.unbound),
+            shutdown,
+            unbind_sent: self.draining.as_ref().is_some_and(|draining| draining.unbind_sent),
         });
     }
 }

@@ -1,4 +1,4 @@
-//! What a command_status in a submit_sm_resp means for the message.
+//! Maps the command_status of a submit_sm_resp to the outcome of the submission.
 
 use crate::smpp::command::status::{
     ESME_RDELIVERYFAILURE, ESME_RINVBNDSTS, ESME_RINVDSTADR, ESME_RINVSRCADR, ESME_RMSGQFUL,
@@ -6,25 +6,28 @@ use crate::smpp::command::status::{
     ESME_RX_R_APPN, ESME_RX_T_APPN,
 };
 use heliograph_domain::message::{Failure, FailureCode};
-use heliograph_domain::submission::Outcome;
+use heliograph_domain::submission::SubmitOutcome;
 
-/// The outcome of a submit_sm that was answered with `status` (SMPP 3.4 §5.1.3) and `smsc_id`.
-pub fn outcome(status: u32, smsc_id: &[u8]) -> Outcome {
+/// Returns the outcome of a submit_sm whose response has `status` (SMPP 3.4 §5.1.3) and the
+/// message_id `smsc_id`.
+pub fn outcome(status: u32, smsc_id: &[u8]) -> SubmitOutcome {
     match status {
-        ESME_ROK => Outcome::Accepted { smsc_id: String::from_utf8_lossy(smsc_id).into_owned() },
-        ESME_RTHROTTLED | ESME_RMSGQFUL => Outcome::Throttled,
-        ESME_RSYSERR | ESME_RX_T_APPN => Outcome::Temporary { status },
-        ESME_RSUBMITFAIL | ESME_RUNKNOWNERR => Outcome::Ambiguous { status },
-        ESME_RINVBNDSTS => Outcome::NotSent,
-        _ => Outcome::Refused(Failure {
+        ESME_ROK => {
+            SubmitOutcome::Accepted { smsc_id: String::from_utf8_lossy(smsc_id).into_owned() }
+        }
+        ESME_RTHROTTLED | ESME_RMSGQFUL => SubmitOutcome::Throttled,
+        ESME_RSYSERR | ESME_RX_T_APPN => SubmitOutcome::Temporary { status },
+        ESME_RSUBMITFAIL | ESME_RUNKNOWNERR => SubmitOutcome::Ambiguous { status },
+        ESME_RINVBNDSTS => SubmitOutcome::NotSent,
+        _ => SubmitOutcome::Refused(Failure {
             code: refusal(status),
             carrier_code: Some(format!("0x{status:08X}")),
         }),
     }
 }
 
-/// Only what the message itself can be blamed for gets a name of its own. Vendors' numbers (0x400 to
-/// 0x4FF and above) mean something else at every SMSC.
+/// Returns the failure code of a refused submission. Only errors of the message itself have a
+/// specific code. Vendor-specific statuses (0x400 to 0x4FF and above) differ between SMSCs.
 fn refusal(status: u32) -> FailureCode {
     match status {
         ESME_RINVSRCADR | 0x48 | 0x49 => FailureCode::RejectedSender,
@@ -41,20 +44,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_status_has_its_outcome() {
+    fn statuses_map_to_outcomes() {
         let refused = |code, text: &str| {
-            Outcome::Refused(Failure { code, carrier_code: Some(text.to_owned()) })
+            SubmitOutcome::Refused(Failure { code, carrier_code: Some(text.to_owned()) })
         };
-        let accepted = Outcome::Accepted { smsc_id: "7".to_owned() };
+        let accepted = SubmitOutcome::Accepted { smsc_id: "7".to_owned() };
         for (status, expected) in [
             (0x00, accepted),
-            (0x58, Outcome::Throttled),
-            (0x14, Outcome::Throttled),
-            (0x08, Outcome::Temporary { status: 0x08 }),
-            (0x64, Outcome::Temporary { status: 0x64 }),
-            (0x45, Outcome::Ambiguous { status: 0x45 }),
-            (0xFF, Outcome::Ambiguous { status: 0xFF }),
-            (0x04, Outcome::NotSent),
+            (0x58, SubmitOutcome::Throttled),
+            (0x14, SubmitOutcome::Throttled),
+            (0x08, SubmitOutcome::Temporary { status: 0x08 }),
+            (0x64, SubmitOutcome::Temporary { status: 0x64 }),
+            (0x45, SubmitOutcome::Ambiguous { status: 0x45 }),
+            (0xFF, SubmitOutcome::Ambiguous { status: 0xFF }),
+            (0x04, SubmitOutcome::NotSent),
             (0x01, refused(FailureCode::CarrierError, "0x00000001")),
             (0x0A, refused(FailureCode::RejectedSender, "0x0000000A")),
             (0x0B, refused(FailureCode::InvalidRecipient, "0x0000000B")),

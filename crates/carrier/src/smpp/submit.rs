@@ -1,20 +1,20 @@
-//! A submission as submit_sm.
+//! Encodes a submission as submit_sm (SMPP 3.4 §4.4.1).
 
 use crate::smpp::body::{Address, ShortMessage, put_tlv};
 use crate::smpp::command::{esm, id, tag};
-use crate::smpp::pdu::{self, Head};
+use crate::smpp::pdu::{self, PduHeader};
 use bytes::BytesMut;
 use heliograph_domain::originator::OriginatorKind;
 use heliograph_domain::submission::Submission;
 use std::io::Write;
 use std::time::Duration;
 
-/// Appends `submission` to `out`. Every part asks for a receipt of its final outcome.
+/// Appends `submission` to `out`. Every part requests a receipt for its final state (§5.2.17).
 pub(crate) fn put(out: &mut BytesMut, sequence: u32, submission: &Submission, labelled: bool) {
     let mut digits = [0; 20];
     let digits = print(&mut digits, format_args!("{}", submission.recipient));
     let mut period = [0; 16];
-    let (ton, npi) = kind(submission.originator.kind());
+    let (ton, npi) = ton_npi(submission.originator.kind());
     let message = ShortMessage {
         source: Address { ton, npi, digits: submission.originator.as_str().as_bytes() },
         destination: Address { ton: 1, npi: 1, digits },
@@ -28,7 +28,7 @@ pub(crate) fn put(out: &mut BytesMut, sequence: u32, submission: &Submission, la
         text: &submission.segment.octets,
         ..ShortMessage::default()
     };
-    pdu::put(out, Head::request(id::SUBMIT_SM, sequence), |out| {
+    pdu::put(out, PduHeader::request(id::SUBMIT_SM, sequence), |out| {
         message.encode(out);
         if labelled {
             put_tlv(out, tag::LABEL, &submission.label.to_be_bytes());
@@ -36,8 +36,8 @@ pub(crate) fn put(out: &mut BytesMut, sequence: u32, submission: &Submission, la
     });
 }
 
-/// Type of number and numbering plan (SMPP 3.4 §5.2.5, §5.2.6).
-pub(crate) const fn kind(originator: OriginatorKind) -> (u8, u8) {
+/// Returns the type of number and the numbering plan (SMPP 3.4 §5.2.5, §5.2.6).
+pub(crate) const fn ton_npi(originator: OriginatorKind) -> (u8, u8) {
     match originator {
         OriginatorKind::Alphanumeric => (5, 0),
         OriginatorKind::ShortCode => (3, 0),
@@ -45,29 +45,29 @@ pub(crate) const fn kind(originator: OriginatorKind) -> (u8, u8) {
     }
 }
 
-/// validity_period as a span (§7.1.1.2): `YYMMDDhhmmsstnnR`, in whole seconds, at least one. Spans
-/// of more than 31 days can't be written without guessing how long a month is: they are left to the
-/// SMSC.
-fn validity(place: &mut [u8; 16], span: Duration) -> &[u8] {
-    let seconds = span.as_secs().max(1);
+/// Encodes validity_period in the relative format (SMPP 3.4 §7.1.1.2): `YYMMDDhhmmsstnnR`, in whole
+/// seconds, at least one. A period of more than 31 days depends on the length of a month; the field
+/// is left empty then, so that the SMSC applies its default.
+fn validity(buffer: &mut [u8; 16], period: Duration) -> &[u8] {
+    let seconds = period.as_secs().max(1);
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     if days > 31 {
         return &[];
     }
     let (h, m, s) = (rest / 3_600, rest / 60 % 60, rest % 60);
-    print(place, format_args!("0000{days:02}{h:02}{m:02}{s:02}000R"))
+    print(buffer, format_args!("0000{days:02}{h:02}{m:02}{s:02}000R"))
 }
 
-/// Prints into `place` without allocating; what does not fit is cut off.
-fn print<'a>(place: &'a mut [u8], text: std::fmt::Arguments<'_>) -> &'a [u8] {
-    let room = place.len();
-    let mut rest = &mut *place;
+/// Formats into `buffer` without allocating; truncates what does not fit.
+fn print<'a>(buffer: &'a mut [u8], text: std::fmt::Arguments<'_>) -> &'a [u8] {
+    let room = buffer.len();
+    let mut rest = &mut *buffer;
     let cut = rest.write_fmt(text).is_err();
     let used = match cut {
         true => room,
         false => room - rest.len(),
     };
-    place.get(..used).unwrap_or_default()
+    buffer.get(..used).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_written_as_smpp_wants_it() {
+    fn validity_period_uses_the_relative_format() {
         for (seconds, expected) in [
             (172_800, "000002000000000R"),
             (259_199, "000002235959000R"),
@@ -85,9 +85,9 @@ mod tests {
             (32 * 86_400, ""),
             (u64::MAX, ""),
         ] {
-            let mut place = [0; 16];
-            let span = validity(&mut place, Duration::from_secs(seconds));
-            assert_eq!(span, expected.as_bytes(), "{seconds}");
+            let mut buffer = [0; 16];
+            let encoded = validity(&mut buffer, Duration::from_secs(seconds));
+            assert_eq!(encoded, expected.as_bytes(), "{seconds}");
         }
     }
 }

@@ -1,24 +1,24 @@
-//! Text out of a short message: decoded by its data_coding, with its place among other parts.
+//! Decodes the text of a short message by its data_coding, and its concatenation information.
 
 use crate::smpp::body::ShortMessage;
 use crate::smpp::command::{esm, tag};
-use heliograph_domain::inbound::Incoming;
+use heliograph_domain::inbound::IncomingSms;
 use heliograph_domain::text::{Concat, decode_gsm7, decode_ucs2, split_udh};
 
-/// The longest address that is kept (SMPP 3.4 §4.6.1 allows 20 characters and the NUL).
+/// The maximum length of a stored address (SMPP 3.4 §4.6.1 allows 20 characters and the NUL).
 const MAX_ADDRESS: usize = 21;
 
-/// One part's text and its place in the whole.
+/// The text of one part and its position in a concatenated message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Part {
+pub(crate) struct DecodedPart {
     pub(crate) text: String,
     pub(crate) concat: Option<Concat>,
 }
 
-impl Part {
-    /// Reads the text of a submit_sm or deliver_sm. With a malformed header all octets are text:
-    /// better a few odd characters before it than no message.
-    pub(crate) fn of(message: &ShortMessage<'_>) -> Self {
+impl DecodedPart {
+    /// Decodes the text of a submit_sm or deliver_sm. When the user data header is malformed, all
+    /// octets are treated as text: a few odd characters are better than no message.
+    pub(crate) fn decode(message: &ShortMessage<'_>) -> Self {
         let (concat, octets) = match message.esm_class & esm::UDH {
             0 => (sar(message), message.text),
             _ => match split_udh(message.text) {
@@ -30,10 +30,10 @@ impl Part {
     }
 }
 
-/// What a person sent, out of a deliver_sm.
-pub(crate) fn incoming(message: &ShortMessage<'_>, labelled: bool) -> Incoming {
-    let part = Part::of(message);
-    Incoming {
+/// Decodes an inbound message from a deliver_sm.
+pub(crate) fn inbound_message(message: &ShortMessage<'_>, labelled: bool) -> IncomingSms {
+    let part = DecodedPart::decode(message);
+    IncomingSms {
         from: address(message.source.digits),
         to: address(message.destination.digits),
         text: part.text,
@@ -42,7 +42,7 @@ pub(crate) fn incoming(message: &ShortMessage<'_>, labelled: bool) -> Incoming {
     }
 }
 
-/// Whose message it is, or answers.
+/// Returns the label of the owner of a message or reply.
 pub(crate) fn label(message: &ShortMessage<'_>) -> Option<i64> {
     let value = message.optional.get(tag::LABEL)?;
     value.try_into().ok().map(i64::from_be_bytes)
@@ -55,15 +55,16 @@ enum Alphabet {
     Ucs2,
 }
 
-/// By SMPP 3.4 §5.2.19 below 0x10, and above by the coding groups of 3GPP 23.038 §4 that name an
-/// alphabet. 8-bit data and whatever is not known is read as Latin-1, which reads anything.
+/// Returns the alphabet of a data_coding: by SMPP 3.4 §5.2.19 below 0x10, otherwise by the coding
+/// groups of 3GPP 23.038 §4. 8-bit data and unknown values are decoded as Latin-1, which accepts
+/// any octet.
 const fn alphabet(data_coding: u8) -> Alphabet {
     match (data_coding, data_coding & 0x0C) {
         (0x00, _) => Alphabet::Gsm7,
         (0x08, _) => Alphabet::Ucs2,
         (0x10..=0x3F, 0x00) => Alphabet::Gsm7,
         (0x10..=0x3F, 0x08) => Alphabet::Ucs2,
-        // Here bit 2 alone counts; bit 3 is reserved.
+        // In this group only bit 2 selects the alphabet; bit 3 is reserved.
         (0xF0..=0xFF, 0x00 | 0x08) => Alphabet::Gsm7,
         _ => Alphabet::Latin1,
     }
@@ -81,7 +82,7 @@ fn decode(data_coding: u8, octets: &[u8]) -> String {
     }
 }
 
-/// The place among other parts as optional parameters tell it (SMPP 3.4 §5.3.2.22 to §5.3.2.24).
+/// Returns the position of a part from the optional parameters (SMPP 3.4 §5.3.2.22 to §5.3.2.24).
 fn sar(message: &ShortMessage<'_>) -> Option<Concat> {
     let reference = message.optional.get(tag::SAR_MSG_REF_NUM)?.try_into().ok()?;
     let [total] = *message.optional.get(tag::SAR_TOTAL_SEGMENTS)? else { return None };
@@ -89,7 +90,7 @@ fn sar(message: &ShortMessage<'_>) -> Option<Concat> {
     Concat::new(u16::from_be_bytes(reference), total, sequence)
 }
 
-/// An address as it is kept: a number without its plus, or a name as it is written.
+/// Returns an address as it is stored: a number without its plus, or a name unchanged.
 fn address(digits: &[u8]) -> String {
     let text = String::from_utf8_lossy(digits);
     let text = text.strip_prefix('+').unwrap_or(&text);
@@ -104,13 +105,13 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn read(data_coding: u8, esm_class: u8, text: &[u8], optional: &[(u16, &[u8])]) -> Part {
+    fn read(data_coding: u8, esm_class: u8, text: &[u8], optional: &[(u16, &[u8])]) -> DecodedPart {
         let mut tlvs = BytesMut::new();
         for (tag, value) in optional {
             put_tlv(&mut tlvs, *tag, value);
         }
         let optional = Tlvs(&tlvs);
-        Part::of(&ShortMessage {
+        DecodedPart::decode(&ShortMessage {
             data_coding,
             esm_class,
             text,
@@ -124,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn data_coding_chooses_the_alphabet() {
-        // As GSM 7-bit, as Latin-1, as UCS-2.
+    fn data_coding_selects_the_alphabet() {
+        // The octets decoded as GSM 7-bit, as Latin-1, and as UCS-2.
         let octets = [0x04, 0x1F];
         let (gsm, latin, ucs) = ("èÉ", "\u{4}\u{1f}", "П");
         for (codings, expected) in [
@@ -142,15 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn nul_is_left_out_and_lone_surrogates_are_replaced() {
+    fn nul_is_removed_and_lone_surrogates_are_replaced() {
         assert_eq!(read(8, 0, &[0, b'a', 0, 0, 0xD8, 0x3D, 0, b'b'], &[]).text, "a\u{fffd}b");
         assert_eq!(read(3, 0, b"a\0b", &[]).text, "ab");
-        // In GSM 7-bit a zero is the at sign.
+        // In GSM 7-bit, zero is the at sign.
         assert_eq!(read(0, 0, b"a\0b", &[]).text, "a@b");
     }
 
     #[test]
-    fn the_place_of_a_part_stands_in_its_header_or_in_parameters() {
+    fn concatenation_is_read_from_the_user_data_header_or_sar_parameters() {
         let sar = |total: &'static [u8], sequence: &'static [u8]| {
             [
                 (tag::SAR_MSG_REF_NUM, &[1, 2][..]),
@@ -172,15 +173,19 @@ mod tests {
             (0, b"hi", &sar(&[2], &[1])[..2], None),
         ] {
             let part = read(0, esm_class, text, optional);
-            assert_eq!(part, Part { text: "hi".to_owned(), concat }, "{text:?} {optional:?}");
+            assert_eq!(
+                part,
+                DecodedPart { text: "hi".to_owned(), concat },
+                "{text:?} {optional:?}"
+            );
         }
-        // A header that is longer than all there is.
+        // A header that is longer than the whole text.
         let part = read(3, esm::UDH, b"9hi", &sar(&[2], &[1]));
-        assert_eq!(part, Part { text: "9hi".to_owned(), concat: None });
+        assert_eq!(part, DecodedPart { text: "9hi".to_owned(), concat: None });
     }
 
     #[test]
-    fn an_address_is_kept_without_its_plus() {
+    fn addresses_are_stored_without_plus() {
         for (digits, expected) in [
             (&b"447700900123"[..], "447700900123"),
             (b"+447700900123", "447700900123"),
@@ -196,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_read_only_where_it_counts_and_makes_sense() {
+    fn label_is_read_only_when_enabled_and_well_formed() {
         for (value, labelled, expected) in [
             (&(-5i64).to_be_bytes()[..], true, Some(-5)),
             (&5i64.to_be_bytes(), false, None),
@@ -207,20 +212,20 @@ mod tests {
             put_tlv(&mut tlvs, tag::LABEL, value);
             let optional = Tlvs(&tlvs);
             let message = ShortMessage { optional, ..ShortMessage::default() };
-            assert_eq!(incoming(&message, labelled).label, expected, "{value:?}");
+            assert_eq!(inbound_message(&message, labelled).label, expected, "{value:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn anything_is_read(
+        fn any_message_is_decoded(
             codes: (u8, u8),
             text in vec(any::<u8>(), 0..300),
             digits in vec(1u8.., 0..30),
             tlvs in vec(any::<u8>(), 0..40),
         ) {
             let address = Address { ton: 0, npi: 0, digits: &digits };
-            let incoming = incoming(&ShortMessage {
+            let incoming = inbound_message(&ShortMessage {
                 source: address,
                 destination: address,
                 data_coding: codes.0,

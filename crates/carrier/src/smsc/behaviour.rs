@@ -1,50 +1,50 @@
-//! What becomes of a message: chosen by the last digits of the number that it is for.
+//! The behaviour of virtual handsets, selected by the last four digits of the destination.
 
 use crate::smpp::command::status;
 use std::time::Duration;
 
-/// How long the receipt of a slow handset takes.
+/// The receipt delay of a slow handset.
 const SLOW: Duration = Duration::from_secs(30);
 
-/// What a destination does with a message.
+/// The treatment of messages to one destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Behaviour {
-    /// The submit is answered with this status.
+    /// The command_status that refuses the submit_sm, if any.
     pub(crate) refusal: Option<u32>,
-    /// The first submit to it is throttled.
+    /// True when the first submit_sm is throttled.
     pub(crate) throttles: bool,
-    /// What its receipt says.
-    pub(crate) state: State,
-    /// How many receipts there are.
+    /// The state in the receipt.
+    pub(crate) state: FinalState,
+    /// The number of receipts.
     pub(crate) receipts: u8,
-    /// When they come.
-    pub(crate) timing: Timing,
-    /// What its owner answers to each message.
-    pub(crate) answer: Option<&'static str>,
+    /// The time of the receipts.
+    pub(crate) timing: ReceiptTiming,
+    /// The text of the automatic reply to each message, if any.
+    pub(crate) auto_reply: Option<&'static str>,
 }
 
-/// When a receipt comes.
+/// The time when a receipt is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Timing {
-    /// After the usual delay.
+pub(crate) enum ReceiptTiming {
+    /// After the configured delay.
     Usual,
-    /// After this one.
+    /// After this delay.
     After(Duration),
-    /// Before the submit is answered.
+    /// Before the submit_sm_resp.
     Early,
 }
 
-/// How a message ended.
+/// The final state of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum State {
+pub(crate) enum FinalState {
     Delivered,
     Expired,
     Undeliverable,
 }
 
-impl State {
-    /// message_state (SMPP 3.4 §5.2.28), `stat` and `err` (Appendix B).
-    pub(crate) const fn words(self) -> (u8, &'static str, &'static str) {
+impl FinalState {
+    /// Returns message_state (SMPP 3.4 §5.2.28), `stat` and `err` (Appendix B).
+    pub(crate) const fn receipt_codes(self) -> (u8, &'static str, &'static str) {
         match self {
             Self::Delivered => (2, "DELIVRD", "000"),
             Self::Expired => (3, "EXPIRED", "027"),
@@ -57,25 +57,25 @@ impl Behaviour {
     const DELIVERS: Self = Self {
         refusal: None,
         throttles: false,
-        state: State::Delivered,
+        state: FinalState::Delivered,
         receipts: 1,
-        timing: Timing::Usual,
-        answer: None,
+        timing: ReceiptTiming::Usual,
+        auto_reply: None,
     };
 
-    /// Of the handset with this number.
-    pub(crate) fn of(number: &[u8]) -> Self {
+    /// Returns the behaviour of the handset with this number.
+    pub(crate) fn for_number(number: &[u8]) -> Self {
         let usual = Self::DELIVERS;
         match number.last_chunk::<4>() {
-            Some(b"0001") => Self { state: State::Undeliverable, ..usual },
-            Some(b"0002") => Self { state: State::Expired, ..usual },
+            Some(b"0001") => Self { state: FinalState::Undeliverable, ..usual },
+            Some(b"0002") => Self { state: FinalState::Expired, ..usual },
             Some(b"0003") => Self { refusal: Some(status::ESME_RINVDSTADR), ..usual },
             Some(b"0004") => Self { throttles: true, ..usual },
-            Some(b"0005") => Self { timing: Timing::After(SLOW), ..usual },
+            Some(b"0005") => Self { timing: ReceiptTiming::After(SLOW), ..usual },
             Some(b"0006") => Self { receipts: 0, ..usual },
-            Some(b"0007") => Self { timing: Timing::Early, ..usual },
+            Some(b"0007") => Self { timing: ReceiptTiming::Early, ..usual },
             Some(b"0008") => Self { receipts: 2, ..usual },
-            Some(b"0009") => Self { answer: Some("STOP"), ..usual },
+            Some(b"0009") => Self { auto_reply: Some("STOP"), ..usual },
             _ => usual,
         }
     }
@@ -86,13 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_endings_count() {
+    fn only_complete_suffixes_select_a_behaviour() {
         for number in ["15550000000", "1001", "15550000021", "15550000010001x", "", "1"] {
-            assert_eq!(Behaviour::of(number.as_bytes()), Behaviour::DELIVERS, "{number}");
+            assert_eq!(Behaviour::for_number(number.as_bytes()), Behaviour::DELIVERS, "{number}");
         }
-        assert_eq!(Behaviour::of(b"15550000009").answer, Some("STOP"));
-        let slow = Behaviour::of(b"447700900005");
-        assert_eq!(slow.timing, Timing::After(Duration::from_secs(30)));
-        assert_eq!(Behaviour::of(b"0003").refusal, Some(0x0B));
+        assert_eq!(Behaviour::for_number(b"15550000009").auto_reply, Some("STOP"));
+        let slow = Behaviour::for_number(b"447700900005");
+        assert_eq!(slow.timing, ReceiptTiming::After(Duration::from_secs(30)));
+        assert_eq!(Behaviour::for_number(b"0003").refusal, Some(0x0B));
     }
 }

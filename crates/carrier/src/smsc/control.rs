@@ -1,7 +1,7 @@
-//! The control port: a little HTTP, so that scripts can look at handsets and reply from them.
+//! The control port: a small HTTP API for scripts to read the messages of handsets and to reply.
 
+use crate::smsc::accept_loop;
 use crate::smsc::handset::HandsetMessage;
-use crate::smsc::listen::listen;
 use crate::smsc::simulator::{ReplyError, Simulator};
 use crate::stop::stopped;
 use bytes::Bytes;
@@ -20,26 +20,26 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// The most connections at once.
+/// The connection limit.
 const MAX_CONNECTIONS: usize = 100;
 
-/// The longest body: more than the longest text that can be sent.
+/// The maximum request body in bytes: more than the longest text that can be sent.
 const MAX_BODY: usize = 64 * 1024;
 
-/// How long a connection may last, from its beginning to its one answer.
-const WITHIN: Duration = Duration::from_secs(10);
+/// The time limit of a connection, from accept to its one response.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a handset's owner writes, and to whom.
+/// The body of a request to reply from a handset.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Reply {
+struct ReplyRequest {
     to: String,
     text: String,
 }
 
-/// A message as scripts see it.
+/// A message in a response.
 #[derive(Serialize)]
-struct Shown {
+struct MessageBody {
     from: String,
     to: String,
     text: String,
@@ -47,83 +47,81 @@ struct Shown {
     at: String,
 }
 
-impl From<HandsetMessage> for Shown {
+impl From<HandsetMessage> for MessageBody {
     fn from(m: HandsetMessage) -> Self {
         let (to, at) = (m.to.to_string(), m.at.to_string());
         Self { from: m.from, to, text: m.text, parts: m.parts, at }
     }
 }
 
-/// What is wrong with a request.
+/// The error responses.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error(
-        "there are GET /handsets/{{number}}/messages and POST /handsets/{{number}}/reply, nothing else"
-    )]
+enum ControlError {
+    #[error("not found: use GET /handsets/{{number}}/messages or POST /handsets/{{number}}/reply")]
     NotFound,
-    #[error("here only {0} is possible")]
+    #[error("method not allowed: use {0}")]
     Method(&'static str),
     #[error("the handset's number must be 1 to 15 digits")]
     Number,
     #[error("the body is longer than 64 KiB")]
     TooLong,
-    #[error("the body did not arrive: {0}")]
-    Broken(String),
+    #[error("failed to read the body: {0}")]
+    Read(String),
     #[error("the body must be {{\"to\": \"…\", \"text\": \"…\"}}: {0}")]
     Body(serde_json::Error),
     #[error(transparent)]
     Reply(#[from] ReplyError),
 }
 
-impl Refusal {
+impl ControlError {
     const fn status(&self) -> StatusCode {
         match self {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Reply(ReplyError::Nobody | ReplyError::Full) => StatusCode::CONFLICT,
+            Self::Reply(ReplyError::NoReceiver | ReplyError::QueueFull) => StatusCode::CONFLICT,
             _ => StatusCode::BAD_REQUEST,
         }
     }
 }
 
-/// Answers `GET /handsets/{number}/messages` and `POST /handsets/{number}/reply` until `stop` turns
-/// true. It asks nobody who they are: it belongs on an address that only this machine can reach.
+/// Serves `GET /handsets/{number}/messages` and `POST /handsets/{number}/reply` until `stop` turns
+/// true. There is no authentication: listen only on an address that only this machine can reach.
 pub async fn serve(listener: TcpListener, simulator: Simulator, stop: watch::Receiver<bool>) {
     let connections = stop.clone();
-    listen(listener, MAX_CONNECTIONS, stop, |stream| {
+    accept_loop::run(listener, MAX_CONNECTIONS, stop, |stream| {
         connection(stream, simulator.clone(), connections.clone())
     })
     .await;
 }
 
-/// One request and its answer: scripts are not in such a hurry that more were worth it.
+/// Serves one request, without keep-alive: the control port needs no throughput.
 async fn connection(stream: TcpStream, simulator: Simulator, mut stop: watch::Receiver<bool>) {
     let service = service_fn(|request| {
         let simulator = simulator.clone();
-        async move { Ok::<_, Infallible>(answer(&simulator, request).await) }
+        async move { Ok::<_, Infallible>(respond(&simulator, request).await) }
     });
     let mut http = hyper::server::conn::http1::Builder::new();
     let work = http.keep_alive(false).serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         () = stopped(&mut stop) => {}
-        done = timeout(WITHIN, work) => match done {
+        done = timeout(TIMEOUT, work) => match done {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!("a control connection broke: {error}"),
-            Err(_) => tracing::debug!("a control connection took longer than {WITHIN:?}"),
+            Ok(Err(error)) => tracing::debug!(%error, "control connection failed"),
+            Err(_) => tracing::debug!(timeout = ?TIMEOUT, "control connection timed out"),
         }
     }
 }
 
-async fn answer(simulator: &Simulator, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn respond(simulator: &Simulator, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (status, body, allow) = match route(simulator, request).await {
         Ok((status, body)) => (status, body, None),
-        Err(refusal) => {
-            let allow = match refusal {
-                Refusal::Method(method) => Some(method),
+        Err(error) => {
+            let allow = match error {
+                ControlError::Method(method) => Some(method),
                 _ => None,
             };
-            (refusal.status(), json!({ "error": refusal.to_string() }), allow)
+            (error.status(), json!({ "error": error.to_string() }), allow)
         }
     };
     let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
@@ -139,18 +137,19 @@ async fn answer(simulator: &Simulator, request: Request<Incoming>) -> Response<F
 async fn route(
     simulator: &Simulator,
     request: Request<Incoming>,
-) -> Result<(StatusCode, Value), Refusal> {
+) -> Result<(StatusCode, Value), ControlError> {
     let path = request.uri().path().to_owned();
     let mut path = path.split('/').skip(1);
-    let (Some("handsets"), Some(number), Some(what), None) =
+    let (Some("handsets"), Some(number), Some(resource), None) =
         (path.next(), path.next(), path.next(), path.next())
     else {
-        return Err(Refusal::NotFound);
+        return Err(ControlError::NotFound);
     };
-    match (what, request.method()) {
+    match (resource, request.method()) {
         ("messages", &Method::GET) => {
             let messages = simulator.handsets().messages(recipient(number)?);
-            Ok((StatusCode::OK, json!(messages.into_iter().map(Shown::from).collect::<Vec<_>>())))
+            let messages: Vec<_> = messages.into_iter().map(MessageBody::from).collect();
+            Ok((StatusCode::OK, json!(messages)))
         }
         ("reply", &Method::POST) => {
             let from = recipient(number)?;
@@ -158,22 +157,22 @@ async fn route(
             simulator.reply(from, &reply.to, &reply.text, None)?;
             Ok((StatusCode::ACCEPTED, json!({})))
         }
-        ("messages", _) => Err(Refusal::Method("GET")),
-        ("reply", _) => Err(Refusal::Method("POST")),
-        _ => Err(Refusal::NotFound),
+        ("messages", _) => Err(ControlError::Method("GET")),
+        ("reply", _) => Err(ControlError::Method("POST")),
+        _ => Err(ControlError::NotFound),
     }
 }
 
-fn recipient(number: &str) -> Result<Recipient, Refusal> {
-    Recipient::from_digits(number).ok_or(Refusal::Number)
+fn recipient(number: &str) -> Result<Recipient, ControlError> {
+    Recipient::from_digits(number).ok_or(ControlError::Number)
 }
 
-async fn read(body: Incoming) -> Result<Reply, Refusal> {
+async fn read(body: Incoming) -> Result<ReplyRequest, ControlError> {
     let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| match error
         .downcast_ref::<LengthLimitError>(
     ) {
-        Some(_) => Refusal::TooLong,
-        None => Refusal::Broken(error.to_string()),
+        Some(_) => ControlError::TooLong,
+        None => ControlError::Read(error.to_string()),
     })?;
-    serde_json::from_slice(&body.to_bytes()).map_err(Refusal::Body)
+    serde_json::from_slice(&body.to_bytes()).map_err(ControlError::Body)
 }

@@ -1,32 +1,32 @@
-//! What waits to be delivered to a client, a receipt or a reply, until it is acknowledged.
+//! A deliver_sm to a client, a receipt or a reply, that is kept until it is acknowledged.
 
 use crate::smpp::command::status;
-use crate::smpp::text::Part;
-use crate::smsc::journal::Entry;
-use crate::smsc::receipt::{Date, Receipt};
-use crate::smsc::reply::Reply;
+use crate::smpp::text::DecodedPart;
+use crate::smsc::journal::JournalEntry;
+use crate::smsc::receipt::{ReceiptDate, SimulatedReceipt};
+use crate::smsc::reply::ReplyPart;
 use bytes::BytesMut;
 
-/// One deliver_sm to be.
+/// One deliver_sm that is not acknowledged yet.
 #[derive(Clone, Debug)]
-pub(crate) enum Delivery {
-    Receipt(Receipt),
-    Reply(Reply),
+pub(crate) enum PendingDelivery {
+    Receipt(SimulatedReceipt),
+    Reply(ReplyPart),
 }
 
-impl Delivery {
-    /// Appends it; `done` is the present minute.
-    pub(crate) fn put(&self, out: &mut BytesMut, sequence: u32, done: Date) {
+impl PendingDelivery {
+    /// Appends the deliver_sm. `done` is the `done date` of a receipt.
+    pub(crate) fn put(&self, out: &mut BytesMut, sequence: u32, done: ReceiptDate) {
         match self {
             Self::Receipt(receipt) => receipt.put(out, sequence, done),
             Self::Reply(reply) => reply.put(out, sequence),
         }
     }
 
-    /// What the journal says of the client's answer to it, which was `status`.
-    pub(crate) fn note(&self, at: i64, status: u32, write: impl FnOnce(&Entry<'_>)) {
+    /// Writes the journal entry for the client's response, whose command_status is `status`.
+    pub(crate) fn record(&self, at: i64, status: u32, write: impl FnOnce(&JournalEntry<'_>)) {
         match self {
-            Self::Receipt(receipt) => write(&Entry {
+            Self::Receipt(receipt) => write(&JournalEntry {
                 at,
                 event: event(status, "acknowledged"),
                 destination: receipt.handset.name(),
@@ -38,8 +38,8 @@ impl Delivery {
                 status,
             }),
             Self::Reply(reply) => {
-                let Part { text, concat } = Part::of(&reply.message());
-                write(&Entry {
+                let DecodedPart { text, concat } = DecodedPart::decode(&reply.message());
+                write(&JournalEntry {
                     at,
                     event: event(status, "replied"),
                     destination: reply.to.name(),
@@ -55,9 +55,9 @@ impl Delivery {
     }
 }
 
-const fn event(status: u32, taken: &'static str) -> &'static str {
+const fn event(status: u32, accepted: &'static str) -> &'static str {
     match status {
-        status::ESME_ROK => taken,
+        status::ESME_ROK => accepted,
         _ => "declined",
     }
 }

@@ -1,39 +1,39 @@
-//! Virtual handsets: what was sent to each number, decoded and put together again.
+//! Virtual handsets: the messages to each number, decoded and reassembled from their parts.
 
-use crate::smsc::mailbox::Mailbox;
-use crate::smsc::party::Party;
+use crate::smsc::address::StoredAddress;
+use crate::smsc::delivery_queue::DeliveryQueue;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::text::Concat;
 use heliograph_domain::time::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most messages of which only some parts have come.
-const MAX_UNFINISHED: usize = 1_000;
+/// The maximum number of incomplete messages.
+const MAX_INCOMPLETE: usize = 1_000;
 
-/// One message as a handset shows it.
+/// One message as shown by a handset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HandsetMessage {
     /// The originator as the handset sees it.
     pub from: String,
-    /// Whose handset.
+    /// The number of the handset.
     pub to: Recipient,
-    /// The whole text.
+    /// The complete text.
     pub text: String,
-    /// Of how many parts it was.
+    /// The number of parts.
     pub parts: u8,
-    /// When its last part came.
+    /// The time when its last part arrived.
     pub at: Timestamp,
 }
 
-/// Where a reply to a message goes.
+/// The route of a reply to a message.
 #[derive(Clone, Debug)]
-pub(crate) struct Sender {
-    /// The originator.
-    pub(crate) party: Party,
-    /// Of the client that submitted it.
-    pub(crate) mailbox: Arc<Mailbox>,
-    /// What that client calls it.
+pub(crate) struct ReplyRoute {
+    /// The originator of the message.
+    pub(crate) address: StoredAddress,
+    /// The delivery queue of the client that submitted it.
+    pub(crate) queue: Arc<DeliveryQueue>,
+    /// The client's label for it.
     pub(crate) label: Option<i64>,
 }
 
@@ -44,12 +44,12 @@ pub struct Handsets(Arc<Mutex<Memory>>);
 #[derive(Debug, Default)]
 struct Memory {
     limit: usize,
-    messages: VecDeque<(HandsetMessage, Sender)>,
-    unfinished: VecDeque<Unfinished>,
+    messages: VecDeque<(HandsetMessage, ReplyRoute)>,
+    incomplete: VecDeque<Incomplete>,
 }
 
 #[derive(Debug)]
-struct Unfinished {
+struct Incomplete {
     from: String,
     to: Recipient,
     label: Option<i64>,
@@ -58,109 +58,110 @@ struct Unfinished {
 }
 
 impl Handsets {
-    /// What the handset with this number has received, oldest first.
+    /// Returns the messages to the handset with this number, oldest first.
     pub fn messages(&self, number: Recipient) -> Vec<HandsetMessage> {
         let memory = self.lock();
-        let mine = memory.messages.iter().filter(|(message, _)| message.to == number);
-        mine.map(|(message, _)| message.clone()).collect()
+        let matching = memory.messages.iter().filter(|(message, _)| message.to == number);
+        matching.map(|(message, _)| message.clone()).collect()
     }
 
-    /// How many messages all handsets keep.
+    /// Returns the number of stored messages of all handsets.
     pub fn count(&self) -> usize {
         self.lock().messages.len()
     }
 
-    pub(crate) fn keep(&self, limit: usize) {
+    pub(crate) fn set_capacity(&self, limit: usize) {
         self.lock().limit = limit;
     }
 
-    /// Takes in a message, or one part of one. True when it is whole now.
+    /// Adds a message or one part of it. Returns true when the message is complete.
     pub(crate) fn receive(
         &self,
         mut message: HandsetMessage,
         concat: Option<Concat>,
-        sender: Sender,
+        route: ReplyRoute,
     ) -> bool {
         let mut memory = self.lock();
         if let Some(concat) = concat {
-            let Some(text) = memory.join(concat, &message, sender.label) else {
+            let Some(text) = memory.join(concat, &message, route.label) else {
                 return false;
             };
             message.text = text;
         }
-        memory.keep(message, sender);
+        memory.keep(message, route);
         true
     }
 
-    /// Who sent the last message to `number` from the originator `from`: the last one with this
-    /// label if it is named and there is one.
-    pub(crate) fn sender(
+    /// Returns the reply route of the last message from the originator `from` to `number`. Prefers
+    /// the last one with `label`, if given.
+    pub(crate) fn reply_route(
         &self,
         number: Recipient,
         from: &str,
         label: Option<i64>,
-    ) -> Option<Sender> {
+    ) -> Option<ReplyRoute> {
         let memory = self.lock();
         let all = memory.messages.iter().rev();
-        let mut all = all.filter(|(m, _)| m.to == number && bare(&m.from) == bare(from));
+        let from = without_plus(from);
+        let mut all = all.filter(|(m, _)| m.to == number && without_plus(&m.from) == from);
         let last = all.clone().next();
-        let named = all.find(|(_, sender)| label.is_some() && sender.label == label);
-        named.or(last).map(|(_, sender)| sender.clone())
+        let labelled = all.find(|(_, route)| label.is_some() && route.label == label);
+        labelled.or(last).map(|(_, route)| route.clone())
     }
 
-    /// A panic elsewhere can't leave the memory half changed.
+    /// Ignores poisoning: no panic can leave the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Memory {
-    fn keep(&mut self, message: HandsetMessage, sender: Sender) {
+    fn keep(&mut self, message: HandsetMessage, route: ReplyRoute) {
         if self.limit > 0 {
             self.messages.truncate_front_to(self.limit - 1);
-            self.messages.push_back((message, sender));
+            self.messages.push_back((message, route));
         }
     }
 
-    /// Adds one part; the whole text when it was the last that was missing. Parts with different
-    /// labels never meet, though reference and originator may be the same.
+    /// Adds one part and returns the complete text if none is missing any more. Parts with
+    /// different labels are never joined, even if reference and originator are equal.
     fn join(
         &mut self,
         concat: Concat,
         part: &HandsetMessage,
         label: Option<i64>,
     ) -> Option<String> {
-        let same = |u: &Unfinished| {
+        let same = |u: &Incomplete| {
             (u.to, u.label, u.concat.reference, u.concat.total)
                 == (part.to, label, concat.reference, concat.total)
                 && u.from == part.from
         };
-        let place = match self.unfinished.iter().position(same) {
-            Some(place) => place,
+        let index = match self.incomplete.iter().position(same) {
+            Some(index) => index,
             None => {
-                self.unfinished.truncate_front_to(MAX_UNFINISHED - 1);
-                self.unfinished.push_back(Unfinished {
+                self.incomplete.truncate_front_to(MAX_INCOMPLETE - 1);
+                self.incomplete.push_back(Incomplete {
                     from: part.from.clone(),
                     to: part.to,
                     label,
                     concat,
                     parts: BTreeMap::new(),
                 });
-                self.unfinished.len() - 1
+                self.incomplete.len() - 1
             }
         };
-        let unfinished = self.unfinished.get_mut(place)?;
-        unfinished.parts.insert(concat.sequence, part.text.clone());
-        if unfinished.parts.len() < usize::from(concat.total) {
+        let message = self.incomplete.get_mut(index)?;
+        message.parts.insert(concat.sequence, part.text.clone());
+        if message.parts.len() < usize::from(concat.total) {
             return None;
         }
-        let whole = self.unfinished.remove(place)?;
-        Some(whole.parts.into_values().collect())
+        let complete = self.incomplete.remove(index)?;
+        Some(complete.parts.into_values().collect())
     }
 }
 
-/// An originator without the plus that some write.
-fn bare(originator: &str) -> &str {
+/// Returns an originator without its optional plus.
+fn without_plus(originator: &str) -> &str {
     originator.strip_prefix('+').unwrap_or(originator)
 }
 
@@ -180,8 +181,8 @@ mod tests {
 
     const ANN: Recipient = Recipient(447_700_900_123);
 
-    fn sender(label: Option<i64>) -> Sender {
-        Sender { party: Party::new(5, 0, "Shop"), mailbox: Arc::default(), label }
+    fn route(label: Option<i64>) -> ReplyRoute {
+        ReplyRoute { address: StoredAddress::new(5, 0, "Shop"), queue: Arc::default(), label }
     }
 
     fn message(text: &str, concat: Option<Concat>) -> HandsetMessage {
@@ -191,17 +192,17 @@ mod tests {
 
     fn part(handsets: &Handsets, text: &str, sequence: u8, label: Option<i64>) -> bool {
         let concat = Some(Concat { reference: 7, total: 3, sequence });
-        handsets.receive(message(text, concat), concat, sender(label))
+        handsets.receive(message(text, concat), concat, route(label))
     }
 
     #[test]
-    fn parts_in_any_order_and_twice_make_one_message() {
+    fn reordered_and_repeated_parts_are_joined() {
         let handsets = Handsets::default();
-        handsets.keep(10);
-        for (text, sequence, whole) in
+        handsets.set_capacity(10);
+        for (text, sequence, complete) in
             [("c", 3, false), ("a", 1, false), ("a", 1, false), ("b", 2, true)]
         {
-            assert_eq!(part(&handsets, text, sequence, None), whole);
+            assert_eq!(part(&handsets, text, sequence, None), complete);
         }
         let all = handsets.messages(ANN);
         assert_eq!(all.len(), 1);
@@ -209,9 +210,9 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_two_labels_never_meet() {
+    fn parts_of_different_labels_are_not_joined() {
         let handsets = Handsets::default();
-        handsets.keep(10);
+        handsets.set_capacity(10);
         for sequence in 1..=3 {
             part(&handsets, "a", sequence, Some(1));
             part(&handsets, "b", sequence, Some(2));
@@ -221,27 +222,27 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_goes_to_the_label_that_it_names_else_to_the_last() {
+    fn reply_goes_to_the_given_label_or_else_to_the_last_message() {
         let handsets = Handsets::default();
-        handsets.keep(10);
+        handsets.set_capacity(10);
         for label in [Some(1), Some(2), Some(3), None] {
-            handsets.receive(message("x", None), None, sender(label));
+            handsets.receive(message("x", None), None, route(label));
         }
-        let label = |from, label| handsets.sender(ANN, from, label).map(|sender| sender.label);
+        let label = |from, label| handsets.reply_route(ANN, from, label).map(|route| route.label);
         assert_eq!(label("Shop", Some(2)), Some(Some(2)));
         assert_eq!(label("+Shop", Some(9)), Some(None));
         assert_eq!(label("Shop", None), Some(None));
         assert_eq!(label("Shed", Some(2)), None);
-        assert!(handsets.sender(Recipient(1), "Shop", None).is_none());
+        assert!(handsets.reply_route(Recipient(1), "Shop", None).is_none());
     }
 
     #[test]
-    fn the_memory_is_bounded() {
+    fn stored_messages_are_bounded() {
         let handsets = Handsets::default();
         for (limit, kept) in [(0, 0), (3, 3)] {
-            handsets.keep(limit);
+            handsets.set_capacity(limit);
             for n in 0..10 {
-                handsets.receive(message(&n.to_string(), None), None, sender(None));
+                handsets.receive(message(&n.to_string(), None), None, route(None));
             }
             assert_eq!(handsets.count(), kept);
         }

@@ -1,17 +1,17 @@
-//! The simulated SMSC: a real SMPP server with virtual handsets behind it.
+//! The simulated SMSC: an SMPP 3.4 server with virtual handsets.
 
+mod accept_loop;
+mod address;
 mod behaviour;
 pub mod control;
 mod delivery;
+mod delivery_queue;
 pub mod handset;
 mod journal;
-mod listen;
-mod mailbox;
 pub mod options;
-mod party;
 mod receipt;
 mod reply;
 pub mod server;
 mod session;
-mod shared;
 pub mod simulator;
+mod state;

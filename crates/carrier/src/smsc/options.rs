@@ -1,36 +1,38 @@
-//! What there is to say about the simulated SMSC: mostly, how badly it shall behave.
+//! The settings of the simulated SMSC: delays, limits and faults.
 
 use crate::smsc::handset::Handsets;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The simulated SMSC's behaviour.
+/// The settings of the simulated SMSC.
 #[derive(Clone, Debug)]
 pub struct SmscOptions {
-    /// From a submit_sm's answer to its receipt.
+    /// The delay from submit_sm_resp to the receipt.
     pub receipt_delay: Duration,
-    /// The most unanswered deliver_sm of one session.
+    /// The maximum number of deliver_sm without a response in one session.
     pub receipt_window: usize,
-    /// The share of submits, 0 to 1, that are answered with ESME_RSYSERR.
+    /// The fraction of submits, 0 to 1, that are refused with ESME_RSYSERR.
     pub error_rate: f64,
-    /// Submits per second beyond which ESME_RTHROTTLED is answered; 0 for never.
+    /// The rate limit in submits per second, beyond which they are refused with ESME_RTHROTTLED; 0
+    /// for none.
     pub throttle: u32,
-    /// How long every submit_sm_resp is held back.
+    /// The delay of every submit_sm_resp.
     pub resp_delay: Duration,
-    /// One in so many answers to accepted submits is never sent; 0 for none.
+    /// Every nth submit_sm_resp to an accepted submit is never sent; 0 for none.
     pub drop_response_every: u64,
-    /// Each session is cut, in the middle of what it had to say, after so many submits; 0 for never.
+    /// Each session is disconnected in the middle of its output after this many submits; 0 for
+    /// never.
     pub disconnect_every: u64,
-    /// Whether submit_sm_resp names messages in hexadecimal. Receipts stay decimal, as they do at
-    /// SMSCs of that kind.
+    /// True when submit_sm_resp has hexadecimal message ids. Receipts keep decimal ids, as in real
+    /// SMSCs with this inconsistency.
     pub hex_ids: bool,
-    /// Whether receipts are never sent, even when asked for.
+    /// True when no receipts are sent, even when requested.
     pub no_receipts: bool,
-    /// Where to write one JSON line per submit and per acknowledged receipt or reply.
+    /// The file for one JSON line per submit and per acknowledged receipt or reply.
     pub journal: Option<PathBuf>,
-    /// The most messages that the handsets keep, all together; 0 for none.
+    /// The maximum number of messages that all handsets keep together; 0 for none.
     pub keep_messages: usize,
-    /// The handsets: keep a clone to see what they have received.
+    /// The handsets. A clone gives access to their messages.
     pub handsets: Handsets,
 }
 

@@ -1,28 +1,29 @@
-//! A reply on its way back from a virtual handset, one part of it.
+//! The replies of virtual handsets.
 
 use crate::smpp::body::{ShortMessage, put_tlv};
 use crate::smpp::command::{esm, id, tag};
-use crate::smpp::pdu::{self, Head};
-use crate::smsc::party::Party;
+use crate::smpp::pdu::{self, PduHeader};
+use crate::smsc::address::StoredAddress;
 use bytes::BytesMut;
 use heliograph_domain::text::{Segment, segments};
 
-/// One part of what a handset's owner wrote.
+/// One part of a reply.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ReplyPart {
     /// The handset.
-    pub(crate) from: Party,
+    pub(crate) from: StoredAddress,
     /// The originator that it answers.
-    pub(crate) to: Party,
+    pub(crate) to: StoredAddress,
     segment: Segment,
     label: Option<i64>,
 }
 
-impl Reply {
-    /// All parts of `text`, named by `reference`; none when they would be too many.
+impl ReplyPart {
+    /// Splits `text` into parts with the given concatenation reference. Returns no parts when there
+    /// would be more than 255.
     pub(crate) fn parts(
-        from: Party,
-        to: Party,
+        from: StoredAddress,
+        to: StoredAddress,
         text: &str,
         reference: u8,
         label: Option<i64>,
@@ -45,9 +46,9 @@ impl Reply {
         }
     }
 
-    /// Appends it as deliver_sm.
+    /// Appends the part as deliver_sm.
     pub(crate) fn put(&self, out: &mut BytesMut, sequence: u32) {
-        pdu::put(out, Head::request(id::DELIVER_SM, sequence), |out| {
+        pdu::put(out, PduHeader::request(id::DELIVER_SM, sequence), |out| {
             self.message().encode(out);
             if let Some(label) = self.label {
                 put_tlv(out, tag::LABEL, &label.to_be_bytes());

@@ -1,13 +1,13 @@
-//! The simulated SMSC as others hold it: its handsets, and what their owners do with them.
+//! The handle of the simulated SMSC: access to its handsets, and replies from them.
 
 use crate::smpp::submit;
-use crate::smsc::delivery::Delivery;
-use crate::smsc::handset::{Handsets, Sender};
-use crate::smsc::mailbox::Mailbox;
+use crate::smsc::address::StoredAddress;
+use crate::smsc::delivery::PendingDelivery;
+use crate::smsc::delivery_queue::DeliveryQueue;
+use crate::smsc::handset::{Handsets, ReplyRoute};
 use crate::smsc::options::SmscOptions;
-use crate::smsc::party::Party;
-use crate::smsc::reply::Reply;
-use crate::smsc::shared::Smsc;
+use crate::smsc::reply::ReplyPart;
+use crate::smsc::state::SmscState;
 use heliograph_domain::originator::{BadOriginator, Originator};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Clock;
@@ -16,44 +16,44 @@ use std::io;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// A simulated SMSC, less its listeners. Clones are the same one.
+/// A simulated SMSC without its listeners. Clones share the same state.
 #[derive(Clone)]
 pub struct Simulator {
-    pub(crate) smsc: Arc<Smsc>,
+    pub(crate) smsc: Arc<SmscState>,
 }
 
-/// Why a handset can't reply.
+/// The reasons why a handset can't reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReplyError {
-    /// Nobody could be written to under that name.
+    /// The reply is addressed to an invalid originator.
     #[error("to: {0}")]
-    To(#[from] BadOriginator),
-    /// More than 255 parts.
-    #[error("text: it takes more than 255 parts")]
+    InvalidOriginator(#[from] BadOriginator),
+    /// The text needs more than 255 parts.
+    #[error("text: longer than 255 parts")]
     TooLong,
-    /// No session is bound that could take it.
-    #[error("nobody is bound that could take the reply: bind as a receiver or transceiver first")]
-    Nobody,
-    /// Whoever it is for has not taken what was there before.
-    #[error("too much waits for whom the reply is for: acknowledge that first")]
-    Full,
+    /// No bound session can receive the reply.
+    #[error("no client can receive the reply: bind as receiver or transceiver first")]
+    NoReceiver,
+    /// The delivery queue of the client is full.
+    #[error("reply queue full: acknowledge pending messages first")]
+    QueueFull,
 }
 
 impl Simulator {
-    /// An error when the journal can't be opened.
+    /// Creates the SMSC. Returns an error when the journal can't be opened.
     pub fn new(options: SmscOptions, clock: Arc<dyn Clock>) -> io::Result<Self> {
-        Ok(Self { smsc: Arc::new(Smsc::new(options, clock)?) })
+        Ok(Self { smsc: Arc::new(SmscState::new(options, clock)?) })
     }
 
-    /// Its handsets.
+    /// Returns the handsets.
     pub fn handsets(&self) -> &Handsets {
         &self.smsc.options.handsets
     }
 
-    /// The handset `from` writes `text` to the originator `to`, in answer to the last message from
-    /// there, or the last with this `label` if it is named and there is one. It goes to the client
-    /// that sent that message, and carries its label or else the one named. To an originator that
-    /// the handset does not know it goes by any client.
+    /// Sends `text` from the handset `from` to the originator `to`, as a reply to the last message
+    /// from there, or to the last one with `label` if there is one. The client that sent the
+    /// message receives the reply, with `label` if given, otherwise with the label of the message.
+    /// A reply to an originator that is unknown to the handset goes to any client.
     pub fn reply(
         &self,
         from: Recipient,
@@ -61,47 +61,47 @@ impl Simulator {
         text: &str,
         label: Option<i64>,
     ) -> Result<(), ReplyError> {
-        let answered = self.handsets().sender(from, to, label);
-        let party = match &answered {
-            Some(sender) => sender.party,
-            None => party(to)?,
+        let route = self.handsets().reply_route(from, to, label);
+        let address = match &route {
+            Some(route) => route.address,
+            None => address(to)?,
         };
-        let label = label.or(answered.as_ref().and_then(|sender| sender.label));
+        let label = label.or(route.as_ref().and_then(|route| route.label));
         let [.., reference] = self.smsc.next_id().to_be_bytes();
-        let parts = Reply::parts(Party::handset(from), party, text, reference, label);
+        let parts = ReplyPart::parts(StoredAddress::handset(from), address, text, reference, label);
         if parts.is_empty() {
             return Err(ReplyError::TooLong);
         }
-        let mailbox = self.mailbox(answered)?;
+        let queue = self.queue(route)?;
         let now = Instant::now();
-        mailbox.post(parts.into_iter().map(|part| (now, Box::new(Delivery::Reply(part)))));
-        mailbox.bell.notify_one();
+        queue.push(parts.into_iter().map(|part| (now, Box::new(PendingDelivery::Reply(part)))));
+        queue.ready.notify_one();
         Ok(())
     }
 
-    fn mailbox(&self, answered: Option<Sender>) -> Result<Arc<Mailbox>, ReplyError> {
-        let mailbox = match answered {
-            Some(sender) => Some(sender.mailbox).filter(|mailbox| mailbox.has_receiver()),
+    fn queue(&self, route: Option<ReplyRoute>) -> Result<Arc<DeliveryQueue>, ReplyError> {
+        let queue = match route {
+            Some(route) => Some(route.queue).filter(|queue| queue.has_receiver()),
             None => self.smsc.any_receiver(),
         };
-        let mailbox = mailbox.ok_or(ReplyError::Nobody)?;
-        match mailbox.is_full() {
-            true => Err(ReplyError::Full),
-            false => Ok(mailbox),
+        let queue = queue.ok_or(ReplyError::NoReceiver)?;
+        match queue.is_full() {
+            true => Err(ReplyError::QueueFull),
+            false => Ok(queue),
         }
     }
 }
 
-/// Only the handsets: the rest is in motion.
+/// Prints only the handsets; the rest changes all the time.
 impl fmt::Debug for Simulator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Simulator").field("handsets", self.handsets()).finish_non_exhaustive()
     }
 }
 
-/// An originator that the handset has never heard of.
-fn party(to: &str) -> Result<Party, BadOriginator> {
+/// Parses the address of an originator that is unknown to the handset.
+fn address(to: &str) -> Result<StoredAddress, BadOriginator> {
     let originator: Originator = to.parse()?;
-    let (ton, npi) = submit::kind(originator.kind());
-    Ok(Party::new(ton, npi, originator.as_str()))
+    let (ton, npi) = submit::ton_npi(originator.kind());
+    Ok(StoredAddress::new(ton, npi, originator.as_str()))
 }

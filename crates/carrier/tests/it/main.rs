@@ -1,23 +1,23 @@
-//! The carrier as a whole, over real sockets.
+//! Tests of the SMPP client and the simulated SMSC over real sockets.
 
+#[cfg(test)]
+mod bound_pair;
 #[cfg(test)]
 mod control;
 #[cfg(test)]
-mod incoming;
+mod harness;
+#[cfg(test)]
+mod inbound_messages;
 #[cfg(test)]
 mod link;
 #[cfg(test)]
-mod pair;
-#[cfg(test)]
-mod peer;
+mod message_lifecycle;
 #[cfg(test)]
 mod receipts;
 #[cfg(test)]
 mod replies;
 #[cfg(test)]
-mod rig;
-#[cfg(test)]
-mod road;
+mod scripted_peer;
 #[cfg(test)]
 mod smsc;
 #[cfg(test)]

@@ -1,104 +1,104 @@
-//! Receipts: acknowledged when the engine says so, and not a moment earlier.
+//! Delivery receipts: acknowledged only after the engine's ack.
 
-use crate::pair::pair;
-use crate::peer::{Door, put_deliver};
-use crate::rig::{Rig, options};
+use crate::bound_pair::bound_pair;
+use crate::harness::{Harness, options};
+use crate::scripted_peer::{ScriptedListener, put_deliver};
 use bytes::BytesMut;
-use heliograph_carrier::carrier::{Ack, Event};
+use heliograph_carrier::carrier::{Ack, CarrierEvent};
 use heliograph_carrier::smpp::command::{esm, id};
 use heliograph_carrier::smpp::pdu;
 
 const ANN: &str = "447700900123";
 
 #[tokio::test]
-async fn a_receipt_is_acknowledged_only_when_it_is_committed() {
-    let (mut rig, mut peer, _door) = pair(|_| ()).await;
+async fn receipt_is_acknowledged_only_when_committed() {
+    let (mut harness, mut peer, _listener) = bound_pair(|_| ()).await;
     for (sequence, committed, status) in [(7, true, 0), (8, false, 0x64)] {
         peer.receipt(sequence, ANN, "x").await;
-        let (handle, receipt) = rig.receipt().await;
+        let (handle, receipt) = harness.receipt().await;
         assert_eq!((handle.session, handle.sequence), (1, sequence));
         assert_eq!(receipt.smsc_id, "x");
         peer.expect_silence().await;
-        rig.ack(handle, committed).await;
-        let (head, body) = peer.expect(id::DELIVER_SM_RESP).await;
-        assert_eq!((head.status, head.sequence, body), (status, sequence, vec![0]));
+        harness.ack(handle, committed).await;
+        let (header, body) = peer.expect(id::DELIVER_SM_RESP).await;
+        assert_eq!((header.status, header.sequence, body), (status, sequence, vec![0]));
     }
 }
 
 #[tokio::test]
-async fn what_is_no_final_receipt_is_answered_at_once() {
-    let (_rig, mut peer, _door) = pair(|_| ()).await;
+async fn receipts_that_are_not_final_are_acknowledged_at_once() {
+    let (_rig, mut peer, _listener) = bound_pair(|_| ()).await;
     for (esm_class, text) in [
         (esm::RECEIPT, "id:1 stat:ENROUTE"),
         (esm::RECEIPT, "id:1 stat:ACCEPTD"),
-        (esm::RECEIPT, "nothing of the kind"),
+        (esm::RECEIPT, "not a receipt"),
         (esm::INTERMEDIATE, "id:1 stat:DELIVRD"),
     ] {
         peer.deliver(3, ANN, esm_class, text).await;
-        let (head, _) = peer.expect(id::DELIVER_SM_RESP).await;
-        assert_eq!(head.status, 0, "{text}");
+        let (header, _) = peer.expect(id::DELIVER_SM_RESP).await;
+        assert_eq!(header.status, 0, "{text}");
     }
-    // Nothing of it reached the engine: the next event is this one.
+    // None of them reached the engine.
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn receipts_right_behind_the_bind_are_not_lost() {
-    let door = Door::open().await;
-    let mut rig = Rig::start(options(door.port()));
-    let (mut peer, head) = door.knock().await;
-    peer.say(|out| {
-        pdu::put_id(out, head.response(0), b"peer");
+async fn receipts_in_the_same_packet_as_the_bind_response_are_not_lost() {
+    let listener = ScriptedListener::open().await;
+    let mut harness = Harness::start(options(listener.port()));
+    let (mut peer, header) = listener.accept_bind().await;
+    peer.write(|out| {
+        pdu::put_message_id(out, header.response(0), b"peer");
         put_deliver(out, 1, ANN, esm::RECEIPT, "id:1 stat:DELIVRD");
     })
     .await;
-    assert_eq!(rig.event().await, Event::Bound);
-    assert_eq!(rig.receipt().await.1.smsc_id, "1");
+    assert_eq!(harness.event().await, CarrierEvent::Bound);
+    assert_eq!(harness.receipt().await.1.smsc_id, "1");
 }
 
 #[tokio::test]
-async fn an_acknowledgement_of_an_earlier_session_is_dropped() {
-    let (mut rig, mut peer, door) = pair(|_| ()).await;
+async fn acks_for_an_earlier_session_are_dropped() {
+    let (mut harness, mut peer, listener) = bound_pair(|_| ()).await;
     peer.receipt(1, ANN, "x").await;
-    let (old, _) = rig.receipt().await;
+    let (old, _) = harness.receipt().await;
     drop(peer);
-    rig.unbound().await;
-    let mut peer = door.bind().await;
-    assert_eq!(rig.event().await, Event::Bound);
+    harness.unbound().await;
+    let mut peer = listener.accept_and_bind().await;
+    assert_eq!(harness.event().await, CarrierEvent::Bound);
     peer.receipt(1, ANN, "x").await;
-    let (new, _) = rig.receipt().await;
+    let (new, _) = harness.receipt().await;
     assert_ne!(old, new);
-    rig.ack(old, true).await;
-    rig.ack(new, false).await;
-    let (head, _) = peer.expect(id::DELIVER_SM_RESP).await;
-    assert_eq!(head.status, 0x64);
+    harness.ack(old, true).await;
+    harness.ack(new, false).await;
+    let (header, _) = peer.expect(id::DELIVER_SM_RESP).await;
+    assert_eq!(header.status, 0x64);
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn a_flood_of_receipts_is_bounded_and_blocks_nothing() {
-    let (mut rig, mut peer, _door) = pair(|_| ()).await;
+async fn unacknowledged_receipts_are_bounded_and_do_not_block_the_session() {
+    let (mut harness, mut peer, _listener) = bound_pair(|_| ()).await;
     let mut flood = BytesMut::new();
     for sequence in 1..=5_000 {
         put_deliver(&mut flood, sequence, ANN, esm::RECEIPT, "id:1 stat:DELIVRD");
     }
-    peer.raw(&flood).await;
-    // The engine takes nothing; what it can't hold is refused.
+    peer.write_bytes(&flood).await;
+    // The engine receives nothing; receipts beyond the limit are refused.
     for sequence in 4_097..=5_000 {
-        let (head, _) = peer.expect(id::DELIVER_SM_RESP).await;
-        assert_eq!((head.status, head.sequence), (0x64, sequence));
+        let (header, _) = peer.expect(id::DELIVER_SM_RESP).await;
+        assert_eq!((header.status, header.sequence), (0x64, sequence));
     }
     peer.expect_silence().await;
     let mut handles = Vec::new();
     for _ in 0..4_096 {
-        handles.push(rig.receipt().await.0);
+        handles.push(harness.receipt().await.0);
     }
     let acks = handles.iter().map(|handle| Ack { handle: *handle, committed: true });
-    rig.acks.send(acks.collect()).await.unwrap();
+    harness.acks.send(acks.collect()).await.unwrap();
     for handle in handles {
-        let (head, _) = peer.expect(id::DELIVER_SM_RESP).await;
-        assert_eq!((head.status, head.sequence), (0, handle.sequence));
+        let (header, _) = peer.expect(id::DELIVER_SM_RESP).await;
+        assert_eq!((header.status, header.sequence), (0, handle.sequence));
     }
     peer.receipt(9_999, ANN, "x").await;
-    rig.receipt().await;
+    harness.receipt().await;
 }

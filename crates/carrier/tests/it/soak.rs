@@ -1,34 +1,35 @@
-//! A carrier at an SMSC that does everything wrong: nothing is lost, and nothing sent twice unawares.
+//! A soak test with all faults of the simulated SMSC: no message is lost, and none is sent twice
+//! without being reported as in doubt.
 
-use crate::rig::{Rig, Smsc, options};
-use heliograph_carrier::carrier::Event;
+use crate::harness::{Harness, Smsc, options};
+use heliograph_carrier::carrier::CarrierEvent;
 use heliograph_carrier::smsc::options::SmscOptions;
-use heliograph_domain::submission::Outcome;
+use heliograph_domain::submission::SubmitOutcome;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 const MESSAGES: usize = 500;
 
-/// A number of its own for each message, none of those that are special.
+/// Returns a distinct number for each message, without special behaviour.
 fn number(token: u64) -> u64 {
     15_550_001_234 + token * 10_000
 }
 
 #[derive(Default)]
-struct Book {
-    /// The ids that the carrier reported.
+struct Tally {
+    /// The SMSC's id of each accepted message.
     accepted: HashMap<u64, String>,
-    /// How often each may have arrived: accepted, or in doubt.
+    /// The number of times that each message may have arrived: accepted or in doubt.
     arrived: HashMap<u64, usize>,
     /// The ids that had a receipt.
     receipts: HashSet<String>,
 }
 
 #[tokio::test]
-async fn everything_goes_wrong_and_nothing_is_lost() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("journal");
+async fn no_message_is_lost_despite_all_faults() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
     let smsc = Smsc::start(SmscOptions {
         receipt_delay: Duration::from_millis(5),
         error_rate: 0.05,
@@ -39,44 +40,47 @@ async fn everything_goes_wrong_and_nothing_is_lost() {
         ..SmscOptions::default()
     })
     .await;
-    let mut quick = options(smsc.port);
-    quick.response_timeout = Duration::from_millis(200);
-    let mut rig = Rig::bound(quick).await;
+    let mut options = options(smsc.port);
+    options.response_timeout = Duration::from_millis(200);
+    let mut harness = Harness::bound(options).await;
     for token in 0..MESSAGES as u64 {
-        rig.submit(token, number(token)).await;
+        harness.submit(token, number(token)).await;
     }
-    let mut book = Book::default();
-    while book.accepted.len() < MESSAGES
-        || book.accepted.values().any(|id| !book.receipts.contains(id))
+    let mut tally = Tally::default();
+    while tally.accepted.len() < MESSAGES
+        || tally.accepted.values().any(|id| !tally.receipts.contains(id))
     {
-        turn(&mut rig, &mut book).await;
+        handle_event(&mut harness, &mut tally).await;
     }
     let submits = submits(&std::fs::read_to_string(path).unwrap());
     for token in 0..MESSAGES as u64 {
         let ids = submits.get(&number(token).to_string()).map_or(&[][..], Vec::as_slice);
-        assert!(ids.contains(&book.accepted[&token]), "{token}");
-        assert!(ids.len() <= book.arrived[&token], "{token}: {ids:?}");
+        assert!(ids.contains(&tally.accepted[&token]), "{token}");
+        assert!(ids.len() <= tally.arrived[&token], "{token}: {ids:?}");
     }
 }
 
-/// What the engine does: sends again what may be sent again, and commits every receipt.
-async fn turn(rig: &mut Rig, book: &mut Book) {
-    match rig.event().await {
-        Event::Bound | Event::Unbound(_) => {}
-        Event::Receipt { handle, receipt } => {
-            book.receipts.insert(receipt.smsc_id);
-            rig.ack(handle, true).await;
+/// Acts as the engine: resubmits where that is allowed, and commits every receipt.
+async fn handle_event(harness: &mut Harness, tally: &mut Tally) {
+    match harness.event().await {
+        CarrierEvent::Bound | CarrierEvent::Unbound(_) => {}
+        CarrierEvent::Receipt { handle, receipt } => {
+            tally.receipts.insert(receipt.smsc_id);
+            harness.ack(handle, true).await;
         }
-        Event::Message { incoming, .. } => panic!("nobody replies, but: {incoming:?}"),
-        Event::Submitted { token, outcome, .. } => {
-            let arrived = matches!(outcome, Outcome::Accepted { .. } | Outcome::InDoubt);
-            *book.arrived.entry(token).or_default() += usize::from(arrived);
+        CarrierEvent::Message { incoming, .. } => panic!("unexpected reply: {incoming:?}"),
+        CarrierEvent::Submitted { token, outcome, .. } => {
+            let arrived =
+                matches!(outcome, SubmitOutcome::Accepted { .. } | SubmitOutcome::InDoubt);
+            *tally.arrived.entry(token).or_default() += usize::from(arrived);
             match outcome {
-                Outcome::Accepted { smsc_id } => {
-                    book.accepted.insert(token, smsc_id);
+                SubmitOutcome::Accepted { smsc_id } => {
+                    tally.accepted.insert(token, smsc_id);
                 }
-                Outcome::InDoubt | Outcome::Temporary { .. } | Outcome::NotSent => {
-                    rig.submit(token, number(token)).await;
+                SubmitOutcome::InDoubt
+                | SubmitOutcome::Temporary { .. }
+                | SubmitOutcome::NotSent => {
+                    harness.submit(token, number(token)).await;
                 }
                 other => panic!("{other:?}"),
             }
@@ -84,7 +88,7 @@ async fn turn(rig: &mut Rig, book: &mut Book) {
     }
 }
 
-/// By destination, the ids under which the SMSC accepted it.
+/// Returns the ids of the accepted submits by destination.
 fn submits(journal: &str) -> HashMap<String, Vec<String>> {
     let mut all: HashMap<_, Vec<_>> = HashMap::new();
     for line in journal.lines() {

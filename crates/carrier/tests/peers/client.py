@@ -1,4 +1,4 @@
-"""A client made with smpplib: submits texts, waits for their receipts, prints both as JSON lines."""
+"""An smpplib client: submits texts, waits for their receipts, and prints both as JSON Lines."""
 
 import json
 import sys
@@ -13,14 +13,14 @@ accepted, receipts = [], []
 
 
 def received(pdu):
-    """A receipt; the library acknowledges it."""
+    """Records a receipt; the library acknowledges it."""
     receipts.append(pdu.receipted_message_id.decode())
-    say("receipt", id=pdu.receipted_message_id.decode(), state=pdu.message_state,
+    emit("receipt", id=pdu.receipted_message_id.decode(), state=pdu.message_state,
         text=pdu.short_message.decode())
 
 
-def say(event, **more):
-    print(json.dumps({"event": event, **more}), flush=True)
+def emit(event, **fields):
+    print(json.dumps({"event": event, **fields}), flush=True)
 
 
 client = smpplib.client.Client("127.0.0.1", int(sys.argv[1]), allow_unknown_opt_params=False)
@@ -48,6 +48,6 @@ for text in TEXTS:
 while len(accepted) < sent or len(receipts) < sent:
     client.read_once()
 
-say("done", accepted=accepted, receipts=receipts)
+emit("done", accepted=accepted, receipts=receipts)
 client.unbind()
 client.disconnect()

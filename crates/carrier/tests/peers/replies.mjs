@@ -1,9 +1,8 @@
-// An SMSC made with node-smpp whose subscribers reply: one submit brings one reply in each encoding,
-// as node-smpp itself writes them, and one in three parts that come in another order than they were
-// written. Prints what it sees as one JSON line each.
+// A node-smpp SMSC that answers one submit with replies: one in each encoding, as node-smpp encodes
+// them, and one whose three parts arrive out of order. Prints its events as JSON Lines.
 import smpp from "smpp";
 
-const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
+const emit = (event) => process.stdout.write(JSON.stringify(event) + "\n");
 
 const header = (sequence) => Buffer.from([0x05, 0x00, 0x03, 0x2a, 0x03, sequence]);
 
@@ -17,7 +16,7 @@ const REPLIES = [
 ];
 
 const server = smpp.createServer({}, (session) => {
-  session.on("error", (error) => say({ event: "error", message: String(error) }));
+  session.on("error", (error) => emit({ event: "error", message: String(error) }));
   session.on("bind_transceiver", (pdu) => session.send(pdu.response()));
   session.on("submit_sm", (pdu) => {
     session.send(pdu.response({ message_id: "1" }));
@@ -33,17 +32,17 @@ const server = smpp.createServer({}, (session) => {
           esm_class: reply.short_message.udh ? smpp.ESM_CLASS.UDH_INDICATOR : 0,
           ...reply,
         },
-        (answer) => say({ event: "acknowledged", status: answer.command_status }),
+        (answer) => emit({ event: "acknowledged", status: answer.command_status }),
       );
     }
   });
   session.on("enquire_link", (pdu) => session.send(pdu.response()));
   session.on("unbind", (pdu) => {
-    say({ event: "unbound" });
+    emit({ event: "unbound" });
     session.send(pdu.response());
     session.close();
     server.close();
   });
 });
 
-server.listen(0, "127.0.0.1", () => say({ event: "listening", port: server.address().port }));
+server.listen(0, "127.0.0.1", () => emit({ event: "listening", port: server.address().port }));

@@ -1,21 +1,21 @@
-// An SMSC made with node-smpp. It answers every submit, sends a receipt in the classic text form, and
-// prints what it sees as one JSON line each.
+// A node-smpp SMSC that accepts every submit, sends a receipt in the format of SMPP 3.4 Appendix B,
+// and prints its events as JSON Lines.
 import smpp from "smpp";
 
-const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
+const emit = (event) => process.stdout.write(JSON.stringify(event) + "\n");
 let ids = 0;
 
 const server = smpp.createServer({}, (session) => {
-  session.on("error", (error) => say({ event: "error", message: String(error) }));
+  session.on("error", (error) => emit({ event: "error", message: String(error) }));
   session.on("bind_transceiver", (pdu) => {
-    say({ event: "bound", systemId: pdu.system_id, version: pdu.interface_version });
+    emit({ event: "bound", systemId: pdu.system_id, version: pdu.interface_version });
     session.send(pdu.response());
-    // A question of its own, as SMSCs ask it.
-    session.enquire_link({}, (answer) => say({ event: "alive", status: answer.command_status }));
+    // SMSCs send enquire_link, too.
+    session.enquire_link({}, (answer) => emit({ event: "alive", status: answer.command_status }));
   });
   session.on("submit_sm", (pdu) => {
     const id = `node-${++ids}`;
-    say({
+    emit({
       event: "submitted",
       id,
       from: pdu.source_addr,
@@ -36,16 +36,16 @@ const server = smpp.createServer({}, (session) => {
         esm_class: smpp.ESM_CLASS.MC_DELIVERY_RECEIPT,
         short_message: `id:${id} sub:001 dlvrd:001 stat:DELIVRD err:000 text:`,
       },
-      (answer) => say({ event: "acknowledged", id, status: answer.command_status }),
+      (answer) => emit({ event: "acknowledged", id, status: answer.command_status }),
     );
   });
   session.on("enquire_link", (pdu) => session.send(pdu.response()));
   session.on("unbind", (pdu) => {
-    say({ event: "unbound" });
+    emit({ event: "unbound" });
     session.send(pdu.response());
     session.close();
     server.close();
   });
 });
 
-server.listen(0, "127.0.0.1", () => say({ event: "listening", port: server.address().port }));
+server.listen(0, "127.0.0.1", () => emit({ event: "listening", port: server.address().port }));

@@ -1,6 +1,6 @@
-//! The JSON of an event's body.
+//! The JSON body of events. The comments of fields are descriptions in the OpenAPI document.
 
-use crate::event::Ended;
+use crate::event::finished_message::FinishedMessage;
 use crate::id::{InboundId, MessageId};
 use crate::inbound::Keyword;
 use crate::inbound_message::InboundMessage;
@@ -12,100 +12,101 @@ use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use uuid::Uuid;
 
-/// The most bytes of a text in an event's JSON: a body stays below 20 kB.
-const MOST_TEXT: usize = 18_000;
+/// The maximum size of a text in JSON, in bytes, so that a body stays below 20 kB.
+const MAX_TEXT_BYTES: usize = 18_000;
 
-/// `{ "type", "timestamp", "data" }`.
-pub(in crate::event) fn json(kind: &'static str, at: Timestamp, data: &impl Serialize) -> Vec<u8> {
+/// Serializes `{ "type", "timestamp", "data" }`.
+pub(crate) fn json(kind: &'static str, at: Timestamp, data: &impl Serialize) -> Vec<u8> {
     let mut json = Vec::with_capacity(640);
-    // Nothing in here can fail to be written into memory.
+    // Serializing into memory cannot fail.
     let _ = serde_json::to_writer(&mut json, &Body { kind, timestamp: at, data });
     json
 }
 
-/// A whole event.
+/// The body of an event.
 #[derive(Serialize)]
-pub(in crate::event) struct Body<'a, T> {
+pub(crate) struct Body<'a, T> {
     #[serde(rename = "type")]
-    pub(in crate::event) kind: &'static str,
-    #[serde(serialize_with = "shown")]
-    pub(in crate::event) timestamp: Timestamp,
-    pub(in crate::event) data: &'a T,
+    pub(crate) kind: &'static str,
+    #[serde(serialize_with = "as_string")]
+    pub(crate) timestamp: Timestamp,
+    pub(crate) data: &'a T,
 }
 
-/// As a string, in the form that it prints itself.
-fn shown<S: Serializer>(value: &impl Display, s: S) -> Result<S::Ok, S::Error> {
+/// Serializes a value as a string, by its `Display` implementation.
+fn as_string<S: Serializer>(value: &impl Display, s: S) -> Result<S::Ok, S::Error> {
     s.collect_str(value)
 }
 
-fn shown_if<S: Serializer>(value: &Option<impl Display>, s: S) -> Result<S::Ok, S::Error> {
+fn as_string_option<S: Serializer>(value: &Option<impl Display>, s: S) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => s.collect_str(value),
         None => s.serialize_none(),
     }
 }
 
-/// A message that ended, as it is told.
+/// The data of an event about a finished message.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = MessageEventData))]
 #[serde(rename_all = "camelCase")]
-pub(in crate::event) struct MessageData<'a> {
-    /// The message's id.
-    #[serde(serialize_with = "shown")]
+pub(crate) struct MessageData<'a> {
+    /// The id of the message.
+    #[serde(serialize_with = "as_string")]
     id: MessageId,
-    /// Whom it was for.
-    #[serde(serialize_with = "shown")]
+    /// The recipient.
+    #[serde(serialize_with = "as_string")]
     recipient: Recipient,
-    /// Who it was from.
+    /// The sender.
     #[cfg_attr(feature = "openapi", schema(value_type = crate::originator::Originator))]
     originator: &'a str,
-    /// What you gave the message.
+    /// The reference that you gave the message.
     reference: Option<&'a str>,
     /// The campaign that it belongs to.
-    #[serde(serialize_with = "shown_if")]
+    #[serde(serialize_with = "as_string_option")]
     campaign_id: Option<Uuid>,
     #[cfg_attr(feature = "openapi", schema(value_type = crate::account::Mode))]
     mode: &'static str,
-    /// How it ended: `DELIVERED` or `FAILED`.
-    #[cfg_attr(feature = "openapi", schema(value_type = message::Status))]
+    /// The final status: `DELIVERED` or `FAILED`.
+    #[cfg_attr(feature = "openapi", schema(value_type = message::MessageStatus))]
     status: &'static str,
-    /// Why it failed, if it did.
+    /// The failure, if the message failed.
     failure: Option<FailureData<'a>>,
-    /// Of how many parts it is.
+    /// The number of parts (segments).
     parts: u16,
-    /// What was charged.
-    #[serde(serialize_with = "shown")]
+    /// The amount charged.
+    #[serde(serialize_with = "as_string")]
     price: Amount,
     #[cfg_attr(feature = "openapi", schema(value_type = crate::openapi::Currency))]
     currency: &'a str,
     /// When it was accepted.
-    #[serde(serialize_with = "shown")]
+    #[serde(serialize_with = "as_string")]
     created_at: Timestamp,
-    /// When a carrier had taken its last part.
-    #[serde(serialize_with = "shown_if")]
+    /// When a carrier accepted the last part.
+    #[serde(serialize_with = "as_string_option")]
     sent_at: Option<Timestamp>,
     /// When it ended.
-    #[serde(serialize_with = "shown_if")]
+    #[serde(serialize_with = "as_string_option")]
     done_at: Option<Timestamp>,
 }
 
-/// Why a message failed.
+// The API has a schema of the same name: the comments must be equal.
+/// The reason of a failure.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Failure))]
 #[serde(rename_all = "camelCase")]
 struct FailureData<'a> {
     #[cfg_attr(feature = "openapi", schema(value_type = message::FailureCode))]
     code: &'static str,
-    /// Whether the same message would fail again.
+    /// True if sending the same message again would fail, too.
     permanent: bool,
-    /// The same as `code` in one sentence, for people.
+    /// An explanation of `code` for people.
     detail: &'static str,
-    /// The carrier's own word for it, if there was one.
+    /// The carrier's own error code, if it gave one.
     carrier_code: Option<&'a str>,
 }
 
 impl<'a> MessageData<'a> {
-    pub(in crate::event) fn of(ended: &'a Ended) -> Self {
+    pub(crate) fn new(ended: &'a FinishedMessage) -> Self {
         let (m, s) = (&ended.message, &ended.state);
         let failure = |f: &'a Failure| FailureData {
             code: f.code.name(),
@@ -132,39 +133,39 @@ impl<'a> MessageData<'a> {
     }
 }
 
-/// What a person sent, as it is told.
+/// The data of an event about an inbound message.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = InboundEventData))]
 #[serde(rename_all = "camelCase")]
-pub(in crate::event) struct InboundData<'a> {
-    /// Its id.
-    #[serde(serialize_with = "shown")]
+pub(crate) struct InboundData<'a> {
+    /// The id of the inbound message.
+    #[serde(serialize_with = "as_string")]
     id: InboundId,
-    /// Who sent it: digits without the plus, or a name.
+    /// The sender: digits without the plus, or an alphanumeric name.
     from: &'a str,
-    /// The number that it was written to.
+    /// The number that the message was sent to.
     to: &'a str,
-    /// What it says.
+    /// The text.
     text: &'a str,
-    /// When its last part came.
-    #[serde(serialize_with = "shown")]
+    /// When the last part arrived.
+    #[serde(serialize_with = "as_string")]
     received_at: Timestamp,
-    /// The last message from that number to that person.
-    #[serde(serialize_with = "shown_if")]
+    /// The last message sent from this number to this sender.
+    #[serde(serialize_with = "as_string_option")]
     in_reply_to: Option<MessageId>,
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Keyword>))]
     keyword: Option<&'static str>,
     #[cfg_attr(feature = "openapi", schema(value_type = crate::account::Mode))]
     mode: &'static str,
-    /// Whether all of its parts came.
+    /// True if all parts arrived.
     complete: bool,
-    /// Whether the text was cut to keep the body below 20 kB; the API shows the whole.
+    /// True if the text was truncated to keep the body below 20 kB. The API returns the full text.
     text_truncated: bool,
 }
 
 impl<'a> InboundData<'a> {
-    pub(in crate::event) fn of(m: &'a InboundMessage) -> Self {
-        let text = cut(&m.text);
+    pub(crate) fn new(m: &'a InboundMessage) -> Self {
+        let text = truncate(&m.text);
         Self {
             id: m.id,
             from: &m.from,
@@ -180,9 +181,10 @@ impl<'a> InboundData<'a> {
     }
 }
 
-/// The beginning of a text that is at most [`MOST_TEXT`] bytes long in JSON, where control characters take six.
-fn cut(text: &str) -> &str {
-    let mut room = MOST_TEXT;
+/// Truncates a text to at most [`MAX_TEXT_BYTES`] in JSON, where a control character takes six
+/// bytes.
+fn truncate(text: &str) -> &str {
+    let mut room = MAX_TEXT_BYTES;
     for (at, c) in text.char_indices() {
         let size = if c.is_control() { 6 } else { c.len_utf8().max(2) };
         let Some(left) = room.checked_sub(size) else { return text.get(..at).unwrap_or(text) };

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// How a text is written on the wire. All parts of a message share one encoding.
+/// The encoding of a text. All parts of a message share one encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Encoding {
-    /// The GSM 03.38 default alphabet with its extension table, one septet per octet.
+    /// GSM-7: the GSM 03.38 default alphabet with its extension table, one septet per octet.
     Gsm7,
-    /// UTF-16, big endian: everything else, emoji as surrogate pairs.
+    /// Unicode (UCS-2): UTF-16, big endian, for all other texts; emoji as surrogate pairs.
     Ucs2,
 }
 
 impl Encoding {
-    /// As stored.
+    /// Returns the stored code.
     pub const fn code(self) -> i16 {
         match self {
             Self::Gsm7 => 0,
@@ -20,7 +20,7 @@ impl Encoding {
         }
     }
 
-    /// From the stored form.
+    /// Returns the value of a stored code.
     pub const fn from_code(code: i16) -> Option<Self> {
         match code {
             0 => Some(Self::Gsm7),
@@ -29,7 +29,7 @@ impl Encoding {
         }
     }
 
-    /// As on the wire: `GSM_7` or `UCS_2`.
+    /// Returns the name on the wire: `GSM_7` or `UCS_2`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gsm7 => "GSM_7",
@@ -37,7 +37,7 @@ impl Encoding {
         }
     }
 
-    /// SMPP data_coding.
+    /// Returns the SMPP data_coding.
     pub const fn data_coding(self) -> u8 {
         match self {
             Self::Gsm7 => 0,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stored_codes_read_back() {
+    fn stored_codes_round_trip() {
         for encoding in [Encoding::Gsm7, Encoding::Ucs2] {
             assert_eq!(Encoding::from_code(encoding.code()), Some(encoding));
         }

@@ -1,9 +1,10 @@
-//! The GSM 7-bit default alphabet with its extension table (3GPP 23.038), one septet per octet.
+//! The GSM-7 encoding: the GSM 7-bit default alphabet with its extension table (3GPP TS 23.038),
+//! one septet per octet.
 
-/// The septet that makes the next one a septet of the extension table.
+/// The escape septet: the next septet is looked up in the extension table.
 const ESC: u8 = 0x1B;
 
-/// What each septet means. A lone escape shows as a space.
+/// The default alphabet, indexed by septet. A lone escape is shown as a space.
 #[rustfmt::skip]
 const ALPHABET: [char; 128] = [
     '@', '£', '$', '¥', 'è', 'é', 'ù', 'ì', 'ò', 'Ç', '\n', 'Ø', 'ø', '\r', 'Å', 'å',
@@ -16,7 +17,7 @@ const ALPHABET: [char; 128] = [
     'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 'ä', 'ö', 'ñ', 'ü', 'à',
 ];
 
-/// What a septet means after an escape.
+/// The extension table: septets after an escape.
 const EXTENSION: [(u8, char); 10] = [
     (0x0A, '\u{c}'),
     (0x14, '^'),
@@ -30,16 +31,16 @@ const EXTENSION: [(u8, char); 10] = [
     (0x65, EURO),
 ];
 
-/// The only character above the Greek capitals.
+/// The only character of both tables above the Greek capitals.
 const EURO: char = '€';
 
 /// Marks a septet of the extension table in [`CODES`].
 const EXTENDED: u8 = 0x80;
 
-/// Stands in [`CODES`] for a character that is in neither table.
+/// Marks a character in [`CODES`] that is in neither table.
 const NONE: u8 = 0xFF;
 
-/// Both tables turned round: from a character up to the Greek capitals to its septet.
+/// The inverse of both tables: the septets of all characters up to the Greek capitals.
 const CODES: &[u8; 0x400] = &codes();
 
 #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
@@ -70,7 +71,7 @@ fn code(c: char) -> u8 {
     }
 }
 
-/// How many septets `c` costs, 1 or 2; `None` when the alphabet lacks it.
+/// Returns the number of septets of `c`, 1 or 2, or `None` if it is not in the alphabet.
 pub(super) fn septets(c: char) -> Option<usize> {
     match code(c) {
         NONE => None,
@@ -79,13 +80,13 @@ pub(super) fn septets(c: char) -> Option<usize> {
     }
 }
 
-/// How many septets `text` costs; `None` when the alphabet lacks one of its characters.
+/// Returns the number of septets of `text`, or `None` if a character is not in the alphabet.
 pub(super) fn count(text: &str) -> Option<usize> {
     text.chars().map(septets).sum()
 }
 
-/// Appends `text`. A character that the alphabet lacks becomes a question mark; whoever measured
-/// first has none.
+/// Appends the encoded `text`. A character outside the alphabet becomes a question mark, which does
+/// not happen if the encoding was chosen by measuring the text.
 pub(super) fn encode(text: &str, octets: &mut Vec<u8>) {
     for c in text.chars() {
         match code(c) {
@@ -96,14 +97,14 @@ pub(super) fn encode(text: &str, octets: &mut Vec<u8>) {
     }
 }
 
-/// The character that forces `text` into UCS-2: the first that the GSM alphabet lacks.
+/// Returns the first character outside the GSM alphabet, which forces `text` into UCS-2.
 pub fn first_ucs2_char(text: &str) -> Option<char> {
     text.chars().find(|c| septets(*c).is_none())
 }
 
-/// Reads GSM 7-bit text of one septet per octet. As 3GPP 23.038 asks, an escaped septet that the
-/// extension table lacks is read by the default alphabet, and a doubled or a last lone escape is a
-/// space. An octet above 127 is no septet and becomes U+FFFD.
+/// Decodes GSM-7 text of one septet per octet. As 3GPP TS 23.038 requires, an escaped septet that
+/// is not in the extension table is decoded by the default alphabet, and a double or trailing
+/// escape is a space. An octet above 127 is not a septet and becomes U+FFFD.
 pub fn decode_gsm7(octets: &[u8]) -> String {
     let plain = |octet: u8| {
         let c = ALPHABET.get(usize::from(octet));
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn septets_are_where_the_standard_has_them() {
+    fn septets_match_the_standard() {
         let text = "@£\nÅΔ_ÆÉ ¤/09?¡AZÄÖÑÜ§¿azäöñüà€[|";
         let septets = [
             0x00, 0x01, 0x0A, 0x0E, 0x10, 0x11, 0x1C, 0x1F, 0x20, 0x24, 0x2F, 0x30, 0x39, 0x3F,
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_character_that_forces_ucs2() {
+    fn the_character_that_forces_ucs2_is_found() {
         for (text, c) in [
             ("", None),
             ("plain [€] text\r\n", None),
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_escapes_are_read_as_the_standard_asks() {
+    fn unusual_escapes_are_decoded_by_the_standard() {
         for (octets, text) in [
             (&[ESC, b'a'][..], "a"),
             (&[ESC, ESC, b'e'], " e"),
@@ -204,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_decodes(octets: Vec<u8>) {
+        fn any_octets_are_decoded(octets: Vec<u8>) {
             let text = decode_gsm7(&octets);
             prop_assert!(text.chars().count() <= octets.len());
         }

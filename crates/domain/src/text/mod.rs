@@ -1,14 +1,14 @@
-//! Message text: its encodings, and the parts that it travels in.
+//! Message text: encodings (GSM-7, UCS-2), and splitting into parts (segments, concatenated SMS).
 
 mod encoding;
-pub mod foreign;
 mod gsm7;
+pub mod non_gsm;
 mod parts;
 mod ucs2;
 mod udh;
 
 pub use encoding::Encoding;
 pub use gsm7::{decode_gsm7, first_ucs2_char};
-pub use parts::{MAX_PARTS, Segment, Size, measure, room, segments};
+pub use parts::{MAX_PARTS, Segment, TextSize, measure, segments, units_left};
 pub use ucs2::decode_ucs2;
 pub use udh::{Concat, split_udh};

@@ -1,52 +1,52 @@
-//! Parts: how many a text takes, and their octets.
+//! Splitting a text into the parts (segments) of a concatenated SMS.
 
 use crate::text::encoding::Encoding;
 use crate::text::{gsm7, ucs2};
 
-/// The most parts that a message may have.
+/// The maximum number of parts of a message.
 pub const MAX_PARTS: u16 = 10;
 
-/// What a text takes on the wire.
+/// The size of a text on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Size {
-    /// GSM 7-bit when its alphabet has every character, else UCS-2.
+pub struct TextSize {
+    /// GSM-7 if its alphabet has every character, otherwise UCS-2.
     pub encoding: Encoding,
-    /// In how many parts it goes out, as really split; at least 1, at most `u16::MAX`.
+    /// The exact number of parts after splitting, at least 1; saturates at `u16::MAX`.
     pub parts: u16,
-    /// Septets or 16-bit units of the text, without headers; at most `u32::MAX`.
+    /// The number of septets or 16-bit units of the text, without headers; saturates at `u32::MAX`.
     pub units: u32,
 }
 
-/// One part's encoded text.
+/// An encoded part of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// The encoding of the text behind the header.
+    /// The encoding of the text after the header.
     pub encoding: Encoding,
-    /// Whether `octets` begin with a user data header (esm_class 0x40).
+    /// True if `octets` begin with a user data header (UDH, esm_class 0x40).
     pub udh: bool,
-    /// SMPP short_message: a header of six octets if there is one, then the text, one septet per
+    /// The SMPP short_message: the header of six octets, if any, then the text with one septet per
     /// octet or two octets per unit.
     pub octets: Vec<u8>,
 }
 
-/// Measures a text. An empty one takes one part of no units.
-pub fn measure(text: &str) -> Size {
+/// Measures a text. An empty text has one part and no units.
+pub fn measure(text: &str) -> TextSize {
     let (encoding, units) = match gsm7::count(text) {
         Some(septets) => (Encoding::Gsm7, septets),
         None => (Encoding::Ucs2, ucs2::count(text)),
     };
     let parts =
         if units <= single_limit(encoding) { 1 } else { Pieces::of(text, encoding).count() };
-    Size {
+    TextSize {
         encoding,
         parts: u16::try_from(parts).unwrap_or(u16::MAX),
         units: u32::try_from(units).unwrap_or(u32::MAX),
     }
 }
 
-/// How many units the last part of a text still has room for, as long as it stays in its encoding.
-pub fn room(text: &str) -> usize {
-    let Size { encoding, parts, units } = measure(text);
+/// Returns the number of units left in the last part of a text, in its current encoding.
+pub fn units_left(text: &str) -> usize {
+    let TextSize { encoding, parts, units } = measure(text);
     if parts == 1 {
         return single_limit(encoding).saturating_sub(usize::try_from(units).unwrap_or(usize::MAX));
     }
@@ -55,9 +55,9 @@ pub fn room(text: &str) -> usize {
     part_limit(encoding).saturating_sub(pieces.last().map_or(0, cost))
 }
 
-/// Encodes a text into its parts, as many as [`measure`] says; with more than one, each begins with
-/// an 8-bit concatenation header that carries `reference`. A text of more than 255 parts can't be
-/// sent and has none.
+/// Encodes a text into the number of parts that [`measure`] returns. Each of several parts begins
+/// with a concatenation header with the 8-bit `reference`. A text of more than 255 parts cannot be
+/// sent: the result is empty.
 pub fn segments(text: &str, reference: u8) -> Vec<Segment> {
     let size = measure(text);
     let segment = |header: &[u8], piece: &str| {
@@ -79,7 +79,7 @@ pub fn segments(text: &str, reference: u8) -> Vec<Segment> {
     }
 }
 
-/// How many units a part holds that is the only one: 140 octets.
+/// Returns the number of units of a single part: 140 octets.
 const fn single_limit(encoding: Encoding) -> usize {
     match encoding {
         Encoding::Gsm7 => 160,
@@ -87,7 +87,7 @@ const fn single_limit(encoding: Encoding) -> usize {
     }
 }
 
-/// How many units a part holds beside its header: 134 octets.
+/// Returns the number of units of a part with a header: 134 octets.
 const fn part_limit(encoding: Encoding) -> usize {
     match encoding {
         Encoding::Gsm7 => 153,
@@ -95,8 +95,8 @@ const fn part_limit(encoding: Encoding) -> usize {
     }
 }
 
-/// Cuts a text greedily into the pieces that fill its parts. It cuts between characters only, so
-/// neither an escape nor a surrogate is ever parted from its other half.
+/// An iterator that splits a text greedily into the pieces of its parts. It splits between
+/// characters only, so escape sequences and surrogate pairs stay together.
 struct Pieces<'a> {
     rest: &'a str,
     encoding: Encoding,
@@ -143,8 +143,8 @@ mod tests {
     const GSM: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?\
                        ¡ABCXYZÄÖÑÜ§¿abcxyzäöñüà^{}\\[~]|€\u{c}";
 
-    fn size(encoding: Encoding, parts: u16, units: u32) -> Size {
-        Size { encoding, parts, units }
+    fn size(encoding: Encoding, parts: u16, units: u32) -> TextSize {
+        TextSize { encoding, parts, units }
     }
 
     #[test]
@@ -163,10 +163,11 @@ mod tests {
             ("é".repeat(161), 2, 161),
             ("€".repeat(80), 1, 160),
             ("€".repeat(80) + "a", 2, 161),
-            // 76 pairs fill a part up to its 152nd septet.
+            // 76 pairs fill a part up to septet 152.
             ("€".repeat(152), 2, 304),
             ("€".repeat(153), 3, 306),
-            // The pair would begin on the 153rd septet: that stays empty, and the rest moves on.
+            // The pair would begin on septet 153, which stays empty: the pair moves to the next
+            // part.
             (a(152) + "€" + &a(151), 2, 305),
             (a(152) + "€" + &a(152), 3, 306),
             (a(151) + "€" + &a(153), 2, 306),
@@ -193,7 +194,8 @@ mod tests {
             ("[".repeat(69) + "`", 1, 70),
             ("😀".repeat(35), 1, 70),
             ("😀".repeat(36), 2, 72),
-            // The emoji would begin on the 67th unit: that stays empty, and the rest moves on.
+            // The emoji would begin on unit 67, which stays empty: the emoji moves to the next
+            // part.
             (zh(66) + "😀" + &zh(65), 2, 133),
             (zh(66) + "😀" + &zh(66), 3, 134),
             (zh(65) + "😀" + &zh(67), 2, 134),
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn one_part_has_no_header() {
+    fn a_single_part_has_no_header() {
         let plain =
             |encoding, octets: &[u8]| Segment { encoding, udh: false, octets: octets.into() };
         assert_eq!(segments("", 9), [plain(Encoding::Gsm7, &[])]);
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_pair_moves_on_whole() {
+    fn escape_pairs_are_not_split() {
         let all = segments(&("a".repeat(152) + "€" + &"b".repeat(20)), 0xAB);
         let [first, second] = all.as_slice() else {
             panic!("{} parts", all.len());
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_texts_are_measured_but_not_sent() {
+    fn huge_texts_are_measured_but_not_encoded() {
         assert_eq!(segments(&"a".repeat(255 * 153), 0).len(), 255);
         let longer = "a".repeat(255 * 153 + 1);
         assert_eq!(measure(&longer).parts, 256);
@@ -237,7 +239,7 @@ mod tests {
         assert_eq!(measure(&huge), size(Encoding::Ucs2, u16::MAX, 4_620_000));
     }
 
-    /// The text that the parts carry, with all that must hold of every part checked on the way.
+    /// Joins the texts of the parts, and asserts the invariants of each part.
     fn join(all: &[Segment], reference: u8) -> String {
         let part = |(i, s): (usize, &Segment)| {
             let text = if all.len() == 1 {
@@ -274,17 +276,17 @@ mod tests {
         let gsm: Vec<char> = GSM.chars().collect();
         let gsm = prop::sample::select(gsm);
         let mixed = prop_oneof![20 => gsm.clone(), 1 => any::<char>()];
-        let gathered = |c, n| prop::collection::vec(c, 0..n).prop_map(String::from_iter);
+        let collected = |c, n| prop::collection::vec(c, 0..n).prop_map(String::from_iter);
         prop_oneof![
             any::<String>(),
-            gathered(gsm.boxed(), 2_000),
-            gathered(mixed.boxed(), 1_000),
-            gathered(any::<char>().boxed(), 1_000),
+            collected(gsm.boxed(), 2_000),
+            collected(mixed.boxed(), 1_000),
+            collected(any::<char>().boxed(), 1_000),
         ]
     }
 
     #[test]
-    fn the_last_part_has_room() {
+    fn units_left_in_the_last_part() {
         for (text, left) in [
             (String::new(), 160),
             ("a".repeat(160), 0),
@@ -294,13 +296,13 @@ mod tests {
             ("я".into(), 69),
             ("я".repeat(71), 63),
         ] {
-            assert_eq!(room(&text), left, "{text}");
+            assert_eq!(units_left(&text), left, "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn parts_carry_the_text_and_no_more_of_them_than_measured(
+        fn parts_contain_the_text_and_match_the_measured_size(
             text in texts(),
             reference: u8,
         ) {
@@ -313,7 +315,7 @@ mod tests {
         }
 
         #[test]
-        fn greedy_parts_are_as_few_as_can_be(text in texts()) {
+        fn the_number_of_parts_is_minimal(text in texts()) {
             let size = measure(&text);
             let (single, limit) = match size.encoding {
                 Encoding::Gsm7 => (160, 153),

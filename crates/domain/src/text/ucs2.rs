@@ -1,18 +1,18 @@
-//! UCS-2 as handsets mean it: UTF-16, big endian, with surrogate pairs.
+//! The UCS-2 encoding as handsets use it: UTF-16, big endian, with surrogate pairs.
 
-/// How many 16-bit units `text` costs.
+/// Returns the number of 16-bit units of `text`.
 pub(super) fn count(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// Appends `text`.
+/// Appends the encoded `text`.
 pub(super) fn encode(text: &str, octets: &mut Vec<u8>) {
     for unit in text.encode_utf16() {
         octets.extend_from_slice(&unit.to_be_bytes());
     }
 }
 
-/// Reads UTF-16, big endian. A lone surrogate or a last odd octet becomes U+FFFD.
+/// Decodes UTF-16, big endian. A lone surrogate or a trailing odd octet becomes U+FFFD.
 pub fn decode_ucs2(octets: &[u8]) -> String {
     let (pairs, odd) = octets.as_chunks::<2>();
     let units = pairs.iter().map(|pair| u16::from_be_bytes(*pair));
@@ -28,7 +28,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn broken_text_is_read_as_far_as_it_goes() {
+    fn malformed_text_is_decoded_with_replacements() {
         for (octets, text) in [
             (&[][..], ""),
             (&[0x04, 0x1F], "П"),
@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(text: String) {
+        fn encoded_text_round_trips(text: String) {
             let mut octets = Vec::new();
             encode(&text, &mut octets);
             prop_assert_eq!(octets.len(), 2 * count(&text));
@@ -51,7 +51,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_decodes(octets: Vec<u8>) {
+        fn any_octets_are_decoded(octets: Vec<u8>) {
             let text = decode_ucs2(&octets);
             prop_assert!(text.chars().count() <= octets.len().div_ceil(2));
         }

@@ -1,26 +1,28 @@
-//! The user data header (3GPP 23.040) that tells which part of which message a text is.
+//! The user data header (UDH, 3GPP TS 23.040) of concatenated messages.
 
-/// Which part of which message: what a receiver joins parts by, with both addresses.
+/// The concatenation element of a user data header. Together with both addresses, it identifies the
+/// parts of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Concat {
-    /// The same in all parts of a message; 8 or 16 bits wide.
+    /// The reference number, equal in all parts of a message; 8 or 16 bits.
     pub reference: u16,
-    /// How many parts there are, at least 1.
+    /// The number of parts, at least 1.
     pub total: u8,
-    /// Which one this is, 1 to `total`.
+    /// The sequence number of this part, 1 to `total`.
     pub sequence: u8,
 }
 
 impl Concat {
-    /// `None` for numbers that make no sense: 23.040 has a receiver ignore such an element.
+    /// Creates an element. Returns `None` for invalid numbers: by 3GPP TS 23.040, a receiver
+    /// ignores such an element.
     pub fn new(reference: u16, total: u8, sequence: u8) -> Option<Self> {
         (1..=total).contains(&sequence).then_some(Self { reference, total, sequence })
     }
 }
 
-/// Splits octets that begin with a user data header into what it says of parts and the text behind
-/// it. `None` when the header is malformed. Other elements are skipped, and of two that speak of
-/// parts the later counts.
+/// Splits octets that begin with a user data header into its concatenation element and the text
+/// after the header. Returns `None` if the header is malformed. Other elements are skipped. Of
+/// several concatenation elements, the last valid one counts.
 pub fn split_udh(octets: &[u8]) -> Option<(Option<Concat>, &[u8])> {
     let (length, rest) = octets.split_first()?;
     let (mut header, text) = rest.split_at_checked(usize::from(*length))?;
@@ -53,7 +55,7 @@ mod tests {
     const SECOND: Option<Concat> = Some(Concat { reference: 7, total: 3, sequence: 2 });
 
     #[test]
-    fn reads_both_widths_and_skips_the_rest() {
+    fn both_reference_widths_are_parsed_and_other_elements_skipped() {
         let wide = Concat { reference: 0x1234, total: 2, sequence: 1 };
         for (octets, concat) in [
             (&[5, 0, 3, 7, 3, 2, b'h', b'i'][..], SECOND),
@@ -61,7 +63,7 @@ mod tests {
             (&[0, b'h', b'i'], None),
             // Application ports before and after.
             (&[11, 4, 2, 1, 2, 0, 3, 7, 3, 2, 4, 0, b'h', b'i'], SECOND),
-            // Part 0, part 4 of 3, and none at all make no sense.
+            // Invalid: part 0, part 4 of 3, and a total of 0.
             (&[5, 0, 3, 7, 3, 0, b'h', b'i'], None),
             (&[5, 0, 3, 7, 3, 4, b'h', b'i'], None),
             (&[5, 0, 3, 7, 0, 0, b'h', b'i'], None),
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_does_not_add_up() {
+    fn malformed_headers_are_rejected() {
         for octets in [
             &[][..],
             &[1],
@@ -89,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_is_read_or_refused(octets: Vec<u8>) {
+        fn any_octets_are_parsed_or_rejected(octets: Vec<u8>) {
             if let Some((_, text)) = split_udh(&octets) {
                 prop_assert!(octets.ends_with(text));
                 prop_assert!(text.len() < octets.len());

@@ -1,100 +1,108 @@
-//! `heliograph account`.
+//! The `heliograph account` commands.
 
-use crate::commands::arguments::Desk;
+use crate::commands::context::CommandContext;
 use crate::output;
 use anyhow::bail;
 use clap::Subcommand;
-use heliograph_service::accounts;
-use heliograph_service::error::Error;
-use heliograph_service::one_time_links::{self, Kind};
-use heliograph_store::accounts::Account;
+use heliograph_service::identity::accounts;
+use heliograph_service::identity::magic_links::{self, MagicLinkKind};
+use heliograph_service::kernel::error::Error;
+use heliograph_store::identity::accounts::Account;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// What can be done with accounts.
+/// The subcommands of `heliograph account`.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Accounts {
-    /// Open an account for a person
+pub(crate) enum AccountCommand {
+    /// Create an account and print a sign-in link for its owner
     #[command(after_help = "Example:\n  heliograph account create --email ann@example.com")]
     Create {
-        /// The person's address, by which commands name the account
+        /// Email address of the owner; other commands identify the account by it
         #[arg(long, value_name = "EMAIL", value_parser = email)]
         email: String,
-        /// The person operates this installation
+        /// Make the owner an operator of this installation
         #[arg(long)]
         operator: bool,
     },
-    /// Make a link with which a person signs in to the dashboard, once, within a day
+    /// Create a one-time sign-in link for the dashboard (valid for 24 hours)
     #[command(after_help = "Example:\n  heliograph account link --email ann@example.com")]
     Link {
-        /// The person's address
+        /// Email address of the person
         #[arg(long, value_name = "EMAIL", value_parser = email)]
         email: String,
-        /// A link with which they choose a new password instead, within an hour; their second factor is asked for still
+        /// Create a password reset link instead (valid for 1 hour); two-factor authentication still
+        /// applies
         #[arg(long)]
         reset: bool,
     },
-    /// List all accounts with their balances
+    /// List accounts and their balances
     #[command(after_help = "Example:\n  heliograph account list --json")]
     List,
 }
 
-/// Reads an address.
+/// Parses an email address.
 fn email(text: &str) -> Result<String, String> {
-    let wrong = "this is no email address: write it like ann@example.com";
+    let wrong = "invalid email address (example: ann@example.com)";
     heliograph_domain::email::parse(text).ok_or_else(|| wrong.to_owned())
 }
 
-pub(crate) async fn run(desk: &Desk, what: Accounts) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(
+    command: &CommandContext,
+    what: AccountCommand,
+) -> anyhow::Result<ExitCode> {
     match what {
-        Accounts::Create { email, operator } => {
-            let currency = &desk.config.accounts.currency;
-            let Some(id) = accounts::create(&desk.context, &email, currency, operator).await?
+        AccountCommand::Create { email, operator } => {
+            let currency = &command.config.accounts.currency;
+            let Some(id) = accounts::create(&command.context, &email, currency, operator).await?
             else {
-                bail!("{email} has an account already");
+                bail!("{email} already has an account");
             };
-            let link = link(desk, &email, Kind::SignIn).await?;
-            let told =
+            let link = link(command, &email, MagicLinkKind::SignIn).await?;
+            let document =
                 json!({ "id": id.0, "email": email, "currency": currency, "signInUrl": link });
-            let words = format!(
-                "account {id} for {email}, in {currency}\nsign in, once, within a day: {link}"
+            let text = format!(
+                "Created account {id} for {email} ({currency})\nSign-in link (valid once, for 24 hours): {link}"
             );
-            output::either(desk.json, &told, &words);
+            output::print_result(command.json, &document, &text);
         }
-        Accounts::Link { email, reset } => {
+        AccountCommand::Link { email, reset } => {
             let (kind, name) = match reset {
-                true => (Kind::Reset, "resetUrl"),
-                false => (Kind::SignIn, "signInUrl"),
+                true => (MagicLinkKind::PasswordReset, "resetUrl"),
+                false => (MagicLinkKind::SignIn, "signInUrl"),
             };
-            let link = link(desk, &email, kind).await?;
-            output::either(desk.json, &json!({ "email": email, name: link }), &link);
+            let link = link(command, &email, kind).await?;
+            output::print_result(command.json, &json!({ "email": email, name: link }), &link);
         }
-        Accounts::List => {
-            let all = accounts::list(&desk.context).await?;
-            output::list(desk.json, all.iter().map(listed).collect());
+        AccountCommand::List => {
+            let all = accounts::list(&command.context).await?;
+            output::print_list(command.json, all.iter().map(account_row).collect());
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A link that lets this person in.
-async fn link(desk: &Desk, email: &str, kind: Kind) -> anyhow::Result<String> {
-    match one_time_links::make(&desk.context, email, kind).await {
+/// Creates a magic link of this kind for the person with this email address.
+async fn link(
+    command: &CommandContext,
+    email: &str,
+    kind: MagicLinkKind,
+) -> anyhow::Result<String> {
+    match magic_links::create(&command.context, email, kind).await {
         Ok(token) => {
-            Ok(format!("{}{}", desk.config.base_url()?, one_time_links::path(kind, &token)))
+            Ok(format!("{}{}", command.config.base_url()?, magic_links::path(kind, &token)))
         }
         Err(Error::NotFound) => {
-            bail!("nobody has the address {email}: see 'heliograph account list'")
+            bail!("no user with email {email}; run 'heliograph account list' to see accounts")
         }
         Err(other) => Err(other.into()),
     }
 }
 
-fn listed(a: &Account) -> (Value, String) {
+fn account_row(a: &Account) -> (Value, String) {
     let (available, reserved) = (a.available.to_string(), a.reserved.to_string());
     let (id, created) = (a.id.0, a.created_at.to_string());
-    let words = format!("{id}\t{}\t{available} {}\t{reserved} reserved", a.name, a.currency);
-    let told = json!({ "id": id, "name": a.name, "currency": a.currency, "available": available,
+    let text = format!("{id}\t{}\t{available} {}\t{reserved} reserved", a.name, a.currency);
+    let document = json!({ "id": id, "name": a.name, "currency": a.currency, "available": available,
         "reserved": reserved, "createdAt": created });
-    (told, words)
+    (document, text)
 }

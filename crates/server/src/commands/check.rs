@@ -1,21 +1,21 @@
-//! `heliograph check`.
+//! The `heliograph check` command.
 
-use crate::commands::arguments::Desk;
+use crate::commands::context::CommandContext;
 use crate::output;
 use serde_json::json;
 use std::process::ExitCode;
 
-pub(crate) async fn run(desk: &Desk) -> anyhow::Result<ExitCode> {
-    let violations = heliograph_service::check::violations(&desk.context).await?;
-    if desk.json {
-        output::result(&json!({ "violations": violations }).to_string());
+pub(crate) async fn run(command: &CommandContext) -> anyhow::Result<ExitCode> {
+    let violations = heliograph_service::operations::check::violations(&command.context).await?;
+    if command.json {
+        output::stdout(&json!({ "violations": violations }).to_string());
     } else {
-        violations.iter().for_each(|v| output::result(v));
+        violations.iter().for_each(|v| output::stdout(v));
     }
     if violations.is_empty() {
-        output::talk("every invariant holds");
+        output::stderr("No violations found");
         return Ok(ExitCode::SUCCESS);
     }
-    output::talk(&format!("{} violations", violations.len()));
+    output::stderr(&format!("Violations found: {}", violations.len()));
     Ok(ExitCode::FAILURE)
 }

@@ -1,14 +1,14 @@
-//! `heliograph config`.
+//! The `heliograph config` command.
 
 use crate::{config, output};
 use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn run(file: Option<&Path>, as_json: bool) -> anyhow::Result<ExitCode> {
-    let read = config::read(file)?;
+    let loaded = config::load_with_origins(file)?;
     match as_json {
-        true => output::result(&config::json(&read)?.to_string()),
-        false => output::result(config::toml(&read)?.trim_end()),
+        true => output::stdout(&config::json(&loaded)?.to_string()),
+        false => output::stdout(config::toml(&loaded)?.trim_end()),
     }
     Ok(ExitCode::SUCCESS)
 }

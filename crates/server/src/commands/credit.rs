@@ -1,56 +1,62 @@
-//! `heliograph credit`.
+//! The `heliograph credit` command.
 
-use crate::commands::arguments::{Desk, there};
+use crate::commands::context::{CommandContext, or_not_found};
 use crate::output;
 use anyhow::bail;
 use clap::Args;
 use heliograph_domain::money::Amount;
-use heliograph_service::accounts;
-use heliograph_service::error::Error;
+use heliograph_service::identity::accounts;
+use heliograph_service::kernel::error::Error;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Beyond any sum that is meant: a thousand million.
-const MOST: Amount = Amount(1_000_000_000_000_000);
+/// The largest amount per command, one billion: more is a typing error.
+const MAX_AMOUNT: Amount = Amount(1_000_000_000_000_000);
 
-/// Whose balance changes, and by how much.
+/// The arguments of `heliograph credit`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   heliograph credit --account ann@example.com --amount 25.00 --note 'Invoice 7'")]
-pub(crate) struct Credit {
-    /// The account's email address
+pub(crate) struct CreditArgs {
+    /// Email address of the account
     #[arg(long, value_name = "EMAIL")]
     account: String,
-    /// The amount in the account's currency, like 25.00; negative takes out
+    /// Amount in the account's currency, such as 25.00; negative to remove funds
     #[arg(long, allow_hyphen_values = true)]
     amount: Amount,
-    /// Why, for the ledger
+    /// Reason, recorded in the ledger
     #[arg(long, default_value = "")]
     note: String,
 }
 
-pub(crate) async fn run(desk: &Desk, what: &Credit) -> anyhow::Result<ExitCode> {
-    let cx = &desk.context;
+pub(crate) async fn run(command: &CommandContext, what: &CreditArgs) -> anyhow::Result<ExitCode> {
+    let cx = &command.context;
     let email = what.account.trim().to_lowercase();
     let account = accounts::by_email(cx, &email).await;
-    let account =
-        there(account, || format!("no account for {email}: see 'heliograph account list'"))?;
+    let account = or_not_found(account, || {
+        format!("no account for {email}; run 'heliograph account list' to see accounts")
+    })?;
     if what.amount == Amount::ZERO {
         bail!("the amount must not be zero");
     }
-    if what.amount > MOST || what.amount < -MOST {
-        bail!("at most {MOST} at a time");
+    if what.amount > MAX_AMOUNT || what.amount < -MAX_AMOUNT {
+        bail!("the amount is limited to {MAX_AMOUNT} per command");
     }
     match accounts::credit(cx, account.id, what.amount, &what.note).await {
         Err(Error::InsufficientBalance) => {
-            bail!("only {} {} can be taken out", account.available, account.currency)
+            bail!(
+                "insufficient balance: at most {} {} can be removed",
+                account.available,
+                account.currency
+            )
         }
         other => other?,
     }
     let now = accounts::by_email(cx, &email).await?;
     let (available, reserved) = (now.available.to_string(), now.reserved.to_string());
-    let words = format!("{email} has {available} {}, and {reserved} reserved", now.currency);
-    let told = json!({ "available": available, "reserved": reserved, "currency": now.currency });
-    output::either(desk.json, &told, &words);
+    let text = format!("{email}: {available} {} available, {reserved} reserved", now.currency);
+    let document =
+        json!({ "available": available, "reserved": reserved, "currency": now.currency });
+    output::print_result(command.json, &document, &text);
     Ok(ExitCode::SUCCESS)
 }

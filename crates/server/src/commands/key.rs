@@ -1,68 +1,70 @@
-//! `heliograph key`.
+//! The `heliograph key` commands.
 
-use crate::commands::arguments::{Desk, there};
-use crate::{greeting, output};
+use crate::commands::context::{CommandContext, or_not_found};
+use crate::{output, welcome};
+use anyhow::bail;
 use clap::{Subcommand, ValueEnum};
 use heliograph_domain::account::{Mode, Scope, Scopes};
 use heliograph_domain::id::ApiKeyId;
-use heliograph_service::accounts;
-use heliograph_service::api_keys::{self, ApiKey, LONGEST_NAME};
-use heliograph_service::audit::Actor;
+use heliograph_service::identity::accounts;
+use heliograph_service::identity::api_keys::{self, ApiKeyRecord, KeySpec, LONGEST_NAME};
+use heliograph_service::kernel::audit::Actor;
+use heliograph_service::kernel::error::{ConflictReason, Error};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// What can be done with API keys.
+/// The subcommands of `heliograph key`.
 #[derive(Subcommand, Debug)]
-pub(crate) enum Key {
-    /// Make a key; it is printed once, alone on stdout
+pub(crate) enum KeyCommand {
+    /// Create an API key; the key is printed once, alone on stdout
     #[command(after_help = "Example:
   KEY=$(heliograph key create --account ann@example.com --live --scope send)")]
     Create {
-        /// Whose key: the account's email address
+        /// Email address of the account
         #[arg(long, value_name = "EMAIL")]
         account: String,
-        /// Real messages, real money
+        /// Create a live key, which sends real messages and spends balance
         #[arg(long, conflicts_with = "test")]
         live: bool,
-        /// The simulated carrier, no money (what happens when nothing is said)
+        /// Create a test key, which sends to the simulated carrier for free (default)
         #[arg(long)]
         test: bool,
-        /// What to call it
+        /// Display name of the key
         #[arg(long, default_value = "key", value_parser = name)]
         name: String,
-        /// What it may do, again for more; everything when nothing is said
+        /// Permission to grant; repeat for more [default: all]
         #[arg(long, value_enum)]
         scope: Vec<ScopeArg>,
     },
-    /// List an account's keys
+    /// List the API keys of an account
     #[command(after_help = "Example:\n  heliograph key list --account ann@example.com")]
     List {
-        /// Whose keys: the account's email address
+        /// Email address of the account
         #[arg(long, value_name = "EMAIL")]
         account: String,
     },
-    /// Revoke a key: the very next request with it fails
+    /// Revoke an API key; takes effect immediately
     #[command(
         after_help = "Example:\n  heliograph key revoke 0190b0a0-6f2e-7c3d-8a41-2b5c9d7e1f30"
     )]
     Revoke {
-        /// The key's id, as 'key list' shows it
+        /// Id of the key, as shown by 'key list'
         id: ApiKeyId,
     },
 }
 
-/// One thing that a key may do.
+/// A permission of an API key, as a command line value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum ScopeArg {
     /// Send messages
     Send,
-    /// Read what there is
+    /// Read messages and account data
     Read,
-    /// Change contacts, lists and campaigns
+    /// Manage contacts, lists and campaigns
     Manage,
 }
 
-/// Reads a name that fits into a line of a list.
+/// Parses the name of a key: 1 to 100 printable characters.
 fn name(text: &str) -> Result<String, String> {
     let length = text.chars().count();
     match (1..=LONGEST_NAME).contains(&length) && !text.chars().any(char::is_control) {
@@ -83,53 +85,66 @@ fn scopes(args: &[ScopeArg]) -> Scopes {
     args.iter().map(scope).collect()
 }
 
-pub(crate) async fn run(desk: &Desk, what: Key) -> anyhow::Result<ExitCode> {
-    let cx = &desk.context;
+pub(crate) async fn run(command: &CommandContext, what: KeyCommand) -> anyhow::Result<ExitCode> {
+    let cx = &command.context;
     let find = async |email: &str| {
         let found = accounts::by_email(cx, &email.trim().to_lowercase()).await;
-        there(found, || format!("no account for {email}: see 'heliograph account list'"))
+        or_not_found(found, || {
+            format!("no account for {email}; run 'heliograph account list' to see accounts")
+        })
     };
     match what {
-        Key::Create { account, live, test: _, name, scope } => {
+        KeyCommand::Create { account, live, test: _, name, scope } => {
             let account = find(&account).await?;
             let mode = if live { Mode::Live } else { Mode::Test };
-            let random = greeting::random()?;
-            let what = (mode, scopes(&scope));
+            let random = welcome::random_bytes()?;
+            let spec = KeySpec { mode, scopes: scopes(&scope), name: &name };
             let by = Actor::operator(account.id);
-            let (id, key) = api_keys::create(cx, &by, what, &name, &random).await?;
-            if desk.json {
+            let (id, key) = match api_keys::create(cx, &by, spec, &random).await {
+                Err(Error::Conflict(ConflictReason::ApiKeyLimit(limit))) => {
+                    bail!("the account has {limit} keys, which is the limit: revoke unused keys")
+                }
+                created => created?,
+            };
+            if command.json {
                 let (id, key) = (id.to_string(), key.reveal());
-                output::result(&json!({ "id": id, "key": key, "mode": mode.name() }).to_string());
+                output::stdout(&json!({ "id": id, "key": key, "mode": mode.name() }).to_string());
             } else {
-                output::talk(&format!("key {id} of {}; it is shown only now", account.name));
-                output::result(key.reveal());
+                output::stderr(&format!(
+                    "Created key {id} for {}. Save it now: it will not be shown again.",
+                    account.name
+                ));
+                output::stdout(key.reveal());
             }
         }
-        Key::List { account } => {
+        KeyCommand::List { account } => {
             let all = api_keys::list(cx, find(&account).await?.id).await?;
-            output::list(desk.json, all.iter().map(listed).collect());
+            output::print_list(command.json, all.iter().map(key_row).collect());
         }
-        Key::Revoke { id } => {
-            let unknown = || format!("no valid key {id}: see 'heliograph key list'");
-            let account = there(api_keys::owner(cx, id).await, unknown)?;
-            there(api_keys::revoke(cx, &Actor::operator(account), id).await, unknown)?;
-            output::talk(&format!("key {id} is revoked"));
-            if desk.json {
-                output::result(&json!({ "id": id.to_string(), "revoked": true }).to_string());
+        KeyCommand::Revoke { id } => {
+            let unknown = || format!("no active key {id}; run 'heliograph key list' to see keys");
+            let account = or_not_found(api_keys::owner(cx, id).await, unknown)?;
+            or_not_found(api_keys::revoke(cx, &Actor::operator(account), id).await, unknown)?;
+            output::stderr(&format!("Revoked key {id}"));
+            if command.json {
+                output::stdout(&json!({ "id": id.to_string(), "revoked": true }).to_string());
             }
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(k: &ApiKey) -> (Value, String) {
+fn key_row(k: &ApiKeyRecord) -> (Value, String) {
     let (id, created) = (k.id.to_string(), k.created_at.to_string());
     let (revoked, scopes) = (k.revoked_at.map(|t| t.to_string()), k.scopes.names());
     let used = k.last_used_at.map(|t| t.to_string());
-    let told = json!({ "id": id, "name": k.name, "mode": k.mode.name(), "scopes": scopes,
+    let document = json!({ "id": id, "name": k.name, "mode": k.mode.name(), "scopes": scopes,
         "createdAt": created, "lastUsedAt": used, "revokedAt": revoked });
     let revoked = revoked.map_or(String::new(), |t| format!("\trevoked {t}"));
     let scopes = scopes.join(",");
     let used = used.map_or_else(|| "never used".to_owned(), |t| format!("last used {t}"));
-    (told, format!("{id}\t{}\t{}\t{scopes}\tmade {created}\t{used}{revoked}", k.mode, k.name))
+    (
+        document,
+        format!("{id}\t{}\t{}\t{scopes}\tcreated {created}\t{used}{revoked}", k.mode, k.name),
+    )
 }

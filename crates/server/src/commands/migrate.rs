@@ -1,22 +1,22 @@
-//! `heliograph migrate`.
+//! The `heliograph migrate` command.
 
 use crate::config::Config;
-use crate::{folder, output, serve};
+use crate::{data_dir, output, service_context};
 use anyhow::Context;
 use clap::Args;
 use heliograph_store::Db;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Whether to change anything.
+/// The arguments of `heliograph migrate`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   heliograph migrate --check || heliograph migrate
 
-The service does the same by itself when it starts. Schemas only go forward: to go back, restore a backup
-with the program that made it.")]
-pub(crate) struct Migrate {
-    /// Change nothing: exit 1 when there is something to do
+The service applies migrations when it starts. Migrations only go forward: to downgrade, restore a backup
+with the version of heliograph that created it.")]
+pub(crate) struct MigrateArgs {
+    /// Change nothing; exit with 1 if migrations are pending
     #[arg(long)]
     check: bool,
 }
@@ -24,23 +24,27 @@ pub(crate) struct Migrate {
 pub(crate) async fn run(
     config: &Config,
     as_json: bool,
-    what: &Migrate,
+    what: &MigrateArgs,
 ) -> anyhow::Result<ExitCode> {
     let schema = Db::schema(&config.database_url()?).await.context("database.url")?;
     let (from, to) = (schema.found, schema.known);
     let current = from == Some(to);
-    let told = json!({ "from": from, "to": to, "upToDate": current || !what.check });
-    let from = from.map_or("nothing".to_owned(), |v| format!("version {v}"));
+    let document = json!({ "from": from, "to": to, "upToDate": current || !what.check });
+    let from = from.map_or("none".to_owned(), |v| v.to_string());
     if current {
-        output::either(as_json, &told, &format!("the schema has {from}, which is the newest"));
+        output::print_result(as_json, &document, &format!("Schema is up to date (version {to})"));
         return Ok(ExitCode::SUCCESS);
     }
     if what.check {
-        output::either(as_json, &told, &format!("the schema would go from {from} to version {to}"));
+        output::print_result(
+            as_json,
+            &document,
+            &format!("Migrations pending: schema version {from} to {to}"),
+        );
         return Ok(ExitCode::FAILURE);
     }
-    folder::create(config)?;
-    serve::open(config).await?;
-    output::either(as_json, &told, &format!("the schema went from {from} to version {to}"));
+    data_dir::create(config)?;
+    service_context::open_database(config).await?;
+    output::print_result(as_json, &document, &format!("Migrated schema version {from} to {to}"));
     Ok(ExitCode::SUCCESS)
 }

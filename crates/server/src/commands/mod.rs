@@ -1,15 +1,18 @@
-//! The command line: what there is to say, and who does it.
+//! The command line interface: one module per command.
 
 mod account;
-mod arguments;
 mod backup;
 mod check;
+mod cli;
 mod config;
+mod context;
 mod credit;
 mod key;
 mod listen;
 mod migrate;
 mod restore;
+mod run;
 mod webhook;
 
-pub(crate) use arguments::{Cli, Command, Role, ServeArgs, main};
+pub(crate) use cli::{Cli, CliCommand};
+pub(crate) use run::main;

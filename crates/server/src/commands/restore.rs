@@ -1,38 +1,39 @@
-//! `heliograph restore`.
+//! The `heliograph restore` command.
 
-use crate::commands::backup::{described, in_words, refuse_own_database};
+use crate::commands::backup::{contents_json, contents_text, refuse_own_database};
 use crate::config::Config;
-use crate::output::{self, Progress};
-use crate::{folder, serve};
+use crate::output::{self, ProgressBar};
+use crate::{data_dir, service_context};
 use anyhow::bail;
 use clap::Args;
-use heliograph_service::backup;
+use heliograph_service::kernel::error::{ConflictReason, Error};
+use heliograph_service::operations::backup;
 use heliograph_store::Db;
-use heliograph_store::backup::Backup;
+use heliograph_store::operations::backup::Backup;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long connections of commands that have just ended may take to go.
-const GOING: Duration = Duration::from_secs(3);
-/// How often they are looked for.
-const LOOK: Duration = Duration::from_millis(50);
+/// The time limit for the database connections of finished commands to close.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The polling interval for open connections.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Where the backup is.
+/// The arguments of `heliograph restore`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:
   heliograph restore /var/backups/heliograph-2026-11-21.db
 
-FILE is looked through before anything is changed, and all that is restored is checked before it holds:
-whatever goes wrong, the database stays as it was. The service must not run. On this data folder it is
-noticed by its lock, and on PostgreSQL by the connections of any node or command; a node whose
-connections are all broken at that moment is not seen, so stop every node first.")]
-pub(crate) struct Restore {
-    /// The backup
+FILE is validated before anything is changed, and invariants are checked before the restore is committed:
+if anything fails, the database stays unchanged. Stop every node first. A running service is detected by
+the lock of its data directory and, on PostgreSQL, by open connections; a node whose connections are all
+broken at that moment is not detected.")]
+pub(crate) struct RestoreArgs {
+    /// Backup file to restore
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Replace all that the database holds, and take a backup that breaks invariants
+    /// Replace existing data, and accept a backup that violates invariants
     #[arg(long)]
     force: bool,
 }
@@ -40,43 +41,51 @@ pub(crate) struct Restore {
 pub(crate) async fn run(
     config: &Config,
     as_json: bool,
-    what: &Restore,
+    what: &RestoreArgs,
 ) -> anyhow::Result<ExitCode> {
-    let Restore { file, force } = what;
+    let RestoreArgs { file, force } = what;
     refuse_own_database(config, file)?;
-    let data = folder::create(config)?;
-    let _lock = folder::lock(data)?;
+    let data = data_dir::create(config)?;
+    let _lock = data_dir::lock(data)?;
     let mut found = Backup::open(file, &data.join("restore.part")).await?;
-    let db = serve::open(config).await?;
+    let db = service_context::open_database(config).await?;
     refuse_in_use(&db).await?;
-    let mut bar = Progress::new();
+    let mut bar = ProgressBar::new();
     let done = backup::restore(&db, &mut found, *force, &mut |done, all| bar.show(done, all)).await;
     drop(bar);
-    let done = done?;
+    let done = match done {
+        Err(Error::Conflict(ConflictReason::DatabaseNotEmpty(accounts))) => bail!(
+            "the database holds accounts already ({accounts}): --force replaces all that it holds"
+        ),
+        Err(Error::Conflict(ConflictReason::BackupViolations { count, first })) => bail!(
+            "the backup breaks invariants ({count}), nothing was changed: {first}; --force takes it nevertheless"
+        ),
+        done => done?,
+    };
     for v in &done.violations {
-        output::talk(v);
+        output::stderr(v);
     }
-    let mut told = described(file, found.contents());
-    told.insert("inDoubt".to_owned(), done.in_doubt.into());
-    told.insert("violations".to_owned(), done.violations.into());
-    let words = format!(
-        "restored {}; messages that were under way, and are sent again: {}",
-        in_words(found.contents()),
+    let mut document = contents_json(file, found.contents());
+    document.insert("inDoubt".to_owned(), done.in_doubt.into());
+    document.insert("violations".to_owned(), done.violations.into());
+    let text = format!(
+        "Restored {}; in-flight messages to resend: {}",
+        contents_text(found.contents()),
         done.in_doubt
     );
-    output::either(as_json, &told.into(), &words);
+    output::print_result(as_json, &document.into(), &text);
     Ok(ExitCode::SUCCESS)
 }
 
 async fn refuse_in_use(db: &Db) -> anyhow::Result<()> {
-    let begun = Instant::now();
+    let started = Instant::now();
     while backup::is_in_use(db).await? {
-        if begun.elapsed() > GOING {
+        if started.elapsed() > DISCONNECT_TIMEOUT {
             bail!(
-                "another heliograph is connected to this database: stop every node, and wait for commands that still run"
+                "another heliograph is connected to this database; stop every node and wait for running commands to finish"
             );
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Secrets of the configuration: written out, or named by the file or the variable that holds them.
+//! Secrets in the configuration: given inline, in a file or in an environment variable.
 
 use anyhow::{Context, bail};
 use serde::de::Error as _;
@@ -8,34 +8,35 @@ use std::path::PathBuf;
 use toml::Value;
 use url::Url;
 
-/// What stands where a secret is.
+/// The text shown in place of a secret.
 const MASK: &str = "***";
 
-/// A value that is never printed: written out, or named by the file or the variable that holds it.
+/// A value that is never printed: inline, or the name of the file or environment variable that
+/// holds it.
 #[derive(Clone)]
-pub(crate) enum Secret {
+pub(crate) enum ConfigSecret {
     Plain(String),
     File(PathBuf),
     Env(String),
 }
 
-impl Default for Secret {
+impl Default for ConfigSecret {
     fn default() -> Self {
         Self::Plain(String::new())
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ConfigSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(MASK)
     }
 }
 
-/// Errors must not show what stands there instead: it may be the secret.
-impl<'de> Deserialize<'de> for Secret {
+/// Error messages must not show the invalid value: it may be the secret.
+impl<'de> Deserialize<'de> for ConfigSecret {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let wrong =
-            || D::Error::custom("must be a text, { file = \"PATH\" } or { env = \"NAME\" }");
+            || D::Error::custom("must be a string, { file = \"PATH\" } or { env = \"NAME\" }");
         let table = match Value::deserialize(d).map_err(|_| wrong())? {
             Value::String(text) => return Ok(Self::Plain(text)),
             Value::Table(table) if table.len() == 1 => table,
@@ -49,8 +50,8 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// As `heliograph config` shows it: where it is kept is no secret.
-impl Serialize for Secret {
+/// The form shown by `heliograph config`: the location of a secret is not secret.
+impl Serialize for ConfigSecret {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Plain(text) => s.serialize_str(if text.is_empty() { "" } else { MASK }),
@@ -60,29 +61,31 @@ impl Serialize for Secret {
     }
 }
 
-impl Secret {
-    /// The value itself.
+impl ConfigSecret {
+    /// Returns the secret value.
     pub(crate) fn reveal(&self) -> anyhow::Result<String> {
         match self {
             Self::Plain(text) => Ok(text.clone()),
             Self::File(path) => {
                 let text = std::fs::read_to_string(path);
                 let text = text
-                    .with_context(|| format!("the secret in {} can't be read", path.display()))?;
+                    .with_context(|| format!("failed to read the secret in {}", path.display()))?;
                 Ok(text.trim_end_matches(['\r', '\n']).to_owned())
             }
-            // The error of the library would show what is there.
+            // The original error would show the value.
             Self::Env(name) => match std::env::var(name) {
                 Ok(text) => Ok(text),
                 Err(std::env::VarError::NotPresent) => {
-                    bail!("the secret in ${name} can't be read: there is no such variable")
+                    bail!("failed to read the secret in ${name}: the variable is not set")
                 }
-                Err(_) => bail!("the secret in ${name} can't be read: it is no text"),
+                Err(_) => {
+                    bail!("failed to read the secret in ${name}: the value is not valid UTF-8")
+                }
             },
         }
     }
 
-    /// Shows a URL, of which the password alone is secret.
+    /// Serializes a URL with its password masked.
     pub(crate) fn show_url<S: Serializer>(url: &Option<Self>, s: S) -> Result<S::Ok, S::Error> {
         match url {
             Some(Self::Plain(url)) => s.serialize_str(&masked(url)),
@@ -91,7 +94,7 @@ impl Secret {
     }
 }
 
-/// A URL without its password, which may also be among its parameters.
+/// Masks the password of a URL, including a `password` query parameter.
 pub(crate) fn masked(text: &str) -> String {
     if text.starts_with("sqlite:") {
         return text.to_owned();
@@ -116,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_url_the_password_alone_is_masked() {
+    fn only_the_password_of_a_url_is_masked() {
         for (url, shown) in [
             ("sqlite:data/heliograph.db", "sqlite:data/heliograph.db"),
             ("postgres://ann@db/x", "postgres://ann@db/x"),

@@ -1,6 +1,6 @@
-//! The sections of the configuration: every key with its default, and what may stand in it.
+//! The sections of the configuration, with the default and the validation of every key.
 
-use crate::config::secret::Secret;
+use crate::config::secret::ConfigSecret;
 use anyhow::{Context, bail};
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
@@ -10,27 +10,27 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use url::Url;
 
-/// The whole configuration. `config.default.toml` says what each key is for.
+/// The whole configuration; `config.default.toml` describes each key.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
-    pub(crate) server: Server,
-    pub(crate) database: Database,
-    pub(crate) accounts: Accounts,
-    pub(crate) limits: Limits,
+    pub(crate) server: ServerConfig,
+    pub(crate) database: DatabaseConfig,
+    pub(crate) accounts: AccountsConfig,
+    pub(crate) limits: LimitsConfig,
     pub(crate) carriers: Vec<CarrierConfig>,
     pub(crate) routes: Vec<RouteConfig>,
     pub(crate) numbers: Vec<NumberConfig>,
-    pub(crate) optouts: Optouts,
+    pub(crate) optouts: OptoutsConfig,
     pub(crate) rates: RatesConfig,
-    pub(crate) webhooks: Webhooks,
-    pub(crate) mail: Mail,
-    pub(crate) telemetry: Telemetry,
+    pub(crate) webhooks: WebhooksConfig,
+    pub(crate) mail: MailConfig,
+    pub(crate) telemetry: TelemetryConfig,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Server {
+pub(crate) struct ServerConfig {
     pub(crate) listen: SocketAddr,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) public_url: Option<Url>,
@@ -40,7 +40,7 @@ pub(crate) struct Server {
     pub(crate) data_dir: String,
 }
 
-impl Default for Server {
+impl Default for ServerConfig {
     fn default() -> Self {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
         let (public_url, tls_cert, tls_key) = (None, None, None);
@@ -55,24 +55,24 @@ impl Default for Server {
     }
 }
 
-impl Server {
-    /// The files of certificate and key, if HTTPS is to be spoken.
+impl ServerConfig {
+    /// Returns the certificate and key files, if HTTPS is configured.
     pub(crate) fn tls(&self) -> anyhow::Result<Option<(&Path, &Path)>> {
         match (&self.tls_cert, &self.tls_key) {
             (Some(cert), Some(key)) => Ok(Some((cert, key))),
             (None, None) => Ok(None),
             (Some(_), None) => bail!(
-                "server.tls_cert needs server.tls_key (--tls-key) beside it: the file with the certificate's private key"
+                "server.tls_cert requires server.tls_key (--tls-key), the file with the private key"
             ),
             (None, Some(_)) => bail!(
-                "server.tls_key needs server.tls_cert (--tls-cert) beside it: the file with the certificate"
+                "server.tls_key requires server.tls_cert (--tls-cert), the file with the certificate"
             ),
         }
     }
 }
 
 impl Config {
-    /// The address of the dashboard and the API, without a slash at its end.
+    /// Returns the base URL of the dashboard and the API, without a trailing slash.
     pub(crate) fn base_url(&self) -> anyhow::Result<String> {
         if let Some(url) = &self.server.public_url {
             return Ok(url.as_str().trim_end_matches('/').to_owned());
@@ -84,13 +84,13 @@ impl Config {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Limits {
-    /// Of each API key; 0 is no limit.
+pub(crate) struct LimitsConfig {
+    /// Per API key; 0 means no limit.
     pub(crate) requests_per_second: u32,
     pub(crate) max_in_flight: u32,
 }
 
-impl Default for Limits {
+impl Default for LimitsConfig {
     fn default() -> Self {
         Self { requests_per_second: 0, max_in_flight: 4_096 }
     }
@@ -98,15 +98,15 @@ impl Default for Limits {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Database {
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "Secret::show_url")]
-    pub(crate) url: Option<Secret>,
+pub(crate) struct DatabaseConfig {
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "ConfigSecret::show_url")]
+    pub(crate) url: Option<ConfigSecret>,
     pub(crate) connections: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sealing_key: Option<Secret>,
+    pub(crate) sealing_key: Option<ConfigSecret>,
 }
 
-impl Default for Database {
+impl Default for DatabaseConfig {
     fn default() -> Self {
         Self { url: None, connections: 16, sealing_key: None }
     }
@@ -114,18 +114,18 @@ impl Default for Database {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Accounts {
+pub(crate) struct AccountsConfig {
     pub(crate) sign_up: SignUp,
     pub(crate) currency: String,
 }
 
-impl Default for Accounts {
+impl Default for AccountsConfig {
     fn default() -> Self {
         Self { sign_up: SignUp::Open, currency: "EUR".to_owned() }
     }
 }
 
-/// Whether anybody may open an account.
+/// Self-service sign-up: open to anyone, or closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SignUp {
@@ -133,27 +133,27 @@ pub(crate) enum SignUp {
     Closed,
 }
 
-/// Over whom mail goes out; nothing is sent without.
+/// The mail server; without it no mail is sent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Mail {
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "Secret::show_url")]
-    pub(crate) smtp_url: Option<Secret>,
+pub(crate) struct MailConfig {
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "ConfigSecret::show_url")]
+    pub(crate) smtp_url: Option<ConfigSecret>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<String>,
 }
 
-impl Mail {
-    /// The server and the sender, if mail is to be sent.
-    pub(crate) fn route(&self) -> anyhow::Result<Option<(String, &str)>> {
+impl MailConfig {
+    /// Returns the URL of the mail server and the sender address, if mail is configured.
+    pub(crate) fn transport(&self) -> anyhow::Result<Option<(String, &str)>> {
         match (&self.smtp_url, &self.from) {
             (Some(url), Some(from)) => Ok(Some((url.reveal().context("mail.smtp_url")?, from))),
             (None, None) => Ok(None),
             (Some(_), None) => {
-                bail!("mail.smtp_url needs mail.from beside it: the address that mail comes from")
+                bail!("mail.smtp_url requires mail.from, the sender address")
             }
             (None, Some(_)) => {
-                bail!("mail.from needs mail.smtp_url beside it: the server that takes mail")
+                bail!("mail.from requires mail.smtp_url, the mail server")
             }
         }
     }
@@ -178,7 +178,7 @@ pub(crate) struct CarrierConfig {
     #[serde(default)]
     pub(crate) system_id: String,
     #[serde(default)]
-    pub(crate) password: Secret,
+    pub(crate) password: ConfigSecret,
     #[serde(default)]
     pub(crate) system_type: String,
     #[serde(default = "window")]
@@ -225,10 +225,10 @@ pub(crate) struct NumberConfig {
     pub(crate) account: String,
 }
 
-/// What people are answered; nothing when it is empty.
+/// The automatic replies to keywords; an empty text sends nothing.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Optouts {
+pub(crate) struct OptoutsConfig {
     pub(crate) stop_reply: String,
     pub(crate) start_reply: String,
     pub(crate) help_reply: String,
@@ -236,7 +236,7 @@ pub(crate) struct Optouts {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Webhooks {
+pub(crate) struct WebhooksConfig {
     pub(crate) timeout_seconds: u64,
     #[serde(deserialize_with = "ranges")]
     pub(crate) allow_private: Vec<IpNet>,
@@ -245,12 +245,13 @@ pub(crate) struct Webhooks {
 
 fn ranges<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
     let read = |text: String| {
-        let example = "write a range like 10.1.0.0/16, or 10.1.2.3/32 for one address";
-        let range: IpNet = text.parse().map_err(|_| format!("'{text}' is no range: {example}"))?;
+        let example = "use CIDR notation such as 10.1.0.0/16, or 10.1.2.3/32 for one address";
+        let range: IpNet =
+            text.parse().map_err(|_| format!("invalid address range '{text}': {example}"))?;
         let whole = range.trunc();
         if whole != range {
             return Err(format!(
-                "'{text}' begins within a range: write {whole} if all of it is meant"
+                "address range '{text}' has host bits set: use {whole} for the whole range"
             ));
         }
         Ok(range)
@@ -259,7 +260,7 @@ fn ranges<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
     all.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
 }
 
-impl Default for Webhooks {
+impl Default for WebhooksConfig {
     fn default() -> Self {
         Self { timeout_seconds: 15, allow_private: Vec::new(), retention_days: 30 }
     }
@@ -274,19 +275,19 @@ pub(crate) enum LogFormat {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Telemetry {
+pub(crate) struct TelemetryConfig {
     pub(crate) log: String,
     pub(crate) format: LogFormat,
 }
 
-impl Default for Telemetry {
+impl Default for TelemetryConfig {
     fn default() -> Self {
         Self { log: "info".to_owned(), format: LogFormat::Text }
     }
 }
 
 impl Config {
-    /// Where the database is: by default a file in the data folder.
+    /// Returns the database URL; the default is a SQLite file in the data directory.
     pub(crate) fn database_url(&self) -> anyhow::Result<String> {
         match &self.database.url {
             Some(url) => url.reveal().context("database.url"),
@@ -294,28 +295,26 @@ impl Config {
         }
     }
 
-    /// The key that seals secrets, where it is not left to the data folder.
+    /// Returns the configured sealing key; `None` means the key file in the data directory.
     pub(crate) fn sealing_key(&self) -> anyhow::Result<Option<SealingKey>> {
         let Some(secret) = &self.database.sealing_key else { return Ok(None) };
         let key = SealingKey::parse(&secret.reveal().context("database.sealing_key")?);
-        let wrong = "database.sealing_key must be 32 random bytes in base64, as 'openssl rand -base64 32' makes them";
+        let wrong = "database.sealing_key must be 32 random bytes in base64; generate one with 'openssl rand -base64 32'";
         key.context(wrong).map(Some)
     }
 
-    /// Refuses secrets that can't be had, before anything needs them.
+    /// Checks at startup that all secrets can be read.
     pub(crate) fn check_secrets(&self) -> anyhow::Result<()> {
         self.database_url()?;
         self.sealing_key()?;
-        self.mail.route()?;
+        self.mail.transport()?;
         for c in &self.carriers {
-            c.password
-                .reveal()
-                .with_context(|| format!("carriers: the password of '{}'", c.name))?;
+            c.password.reveal().with_context(|| format!("carriers: password of '{}'", c.name))?;
         }
         Ok(())
     }
 
-    /// Refuses what can be read and makes no sense.
+    /// Validates ranges, uniqueness and dependencies between keys.
     pub(crate) fn validate(&self) -> anyhow::Result<()> {
         if !(2..=1_000).contains(&self.database.connections) {
             bail!("database.connections must be from 2 to 1000");
@@ -329,7 +328,7 @@ impl Config {
                 && url.query().is_none())
         {
             bail!(
-                "server.public_url must be an address without a path, like https://sms.example.com, not '{url}'"
+                "server.public_url must be an http(s) URL without a path, such as https://sms.example.com, not '{url}'"
             );
         }
         self.validate_carriers()?;
@@ -340,15 +339,15 @@ impl Config {
         }
         if !(6..=3_650).contains(&self.webhooks.retention_days) {
             bail!(
-                "webhooks.retention_days must be from 6 to 3650: an endpoint is given five days to recover"
+                "webhooks.retention_days must be from 6 to 3650; failing endpoints are retried for five days before they are disabled"
             );
         }
         let currency = &self.accounts.currency;
         if currency.len() != 3 || !currency.bytes().all(|b| b.is_ascii_uppercase()) {
-            bail!("accounts.currency must be three capital letters, like EUR, not '{currency}'");
+            bail!("accounts.currency must be three capital letters, such as EUR, not '{currency}'");
         }
         if self.rates.default < Amount::ZERO {
-            bail!("rates.default can't be negative");
+            bail!("rates.default must not be negative");
         }
         Ok(())
     }
@@ -356,13 +355,19 @@ impl Config {
     fn validate_carriers(&self) -> anyhow::Result<()> {
         for c in &self.carriers {
             if c.name.is_empty() || c.name.len() > 64 || c.name.chars().any(char::is_control) {
-                bail!("carriers: each needs a name, of at most 64 bytes; '{}' is none", c.name);
+                bail!(
+                    "carriers: each carrier needs a name of 1 to 64 bytes without control characters, not '{}'",
+                    c.name
+                );
             }
             if c.name == heliograph_domain::carrier::SIMULATED {
-                bail!("carriers: the name '{}' is taken by the carrier of test messages", c.name);
+                bail!(
+                    "carriers: the name '{}' is reserved for the carrier of test messages",
+                    c.name
+                );
             }
             if self.carriers.iter().filter(|d| d.name == c.name).count() > 1 {
-                bail!("carriers: the name '{}' stands there twice", c.name);
+                bail!("carriers: duplicate name '{}'", c.name);
             }
             if c.kind == CarrierKind::Smpp && c.host.is_empty() {
                 bail!("carriers: '{}' needs a host", c.name);
@@ -377,13 +382,16 @@ impl Config {
     fn validate_routes(&self) -> anyhow::Result<()> {
         for r in &self.routes {
             if !r.prefix.bytes().all(|b| b.is_ascii_digit()) {
-                bail!("routes: the prefix '{}' must be digits, without a plus", r.prefix);
+                bail!(
+                    "routes: prefix '{}' must contain only digits, without a plus sign",
+                    r.prefix
+                );
             }
             if self.routes.iter().filter(|s| s.prefix == r.prefix).count() > 1 {
-                bail!("routes: prefix '{}' stands there twice", r.prefix);
+                bail!("routes: duplicate prefix '{}'", r.prefix);
             }
             if r.carriers.is_empty() {
-                bail!("routes: prefix '{}' names no carrier", r.prefix);
+                bail!("routes: prefix '{}' has no carriers", r.prefix);
             }
         }
         Ok(())
@@ -393,10 +401,10 @@ impl Config {
         for n in &self.numbers {
             let digits = n.number.bytes().all(|b| b.is_ascii_digit());
             if !digits || !(3..=15).contains(&n.number.len()) {
-                bail!("numbers: '{}' must be 3 to 15 digits, without a plus", n.number);
+                bail!("numbers: '{}' must be 3 to 15 digits, without a plus sign", n.number);
             }
             if self.numbers.iter().filter(|m| m.number == n.number).count() > 1 {
-                bail!("numbers: '{}' stands there twice", n.number);
+                bail!("numbers: duplicate number '{}'", n.number);
             }
         }
         Ok(())

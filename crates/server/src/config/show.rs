@@ -1,6 +1,6 @@
-//! The effective configuration, as TOML that can be read again and as JSON: every key, its value, and from where.
+//! Prints the effective configuration, with the origin of each value, as valid TOML or as JSON.
 
-use crate::config::{CARRIER_KEYS, KEYS, NUMBER_KEYS, ROUTE_KEYS, Read};
+use crate::config::{CARRIER_KEYS, KEYS, LoadedConfig, NUMBER_KEYS, ROUTE_KEYS};
 use serde_json::json;
 use toml::{Table, Value};
 
@@ -8,48 +8,48 @@ use toml::{Table, Value};
 const LISTS: &[(&str, &[&str])] =
     &[("carriers", CARRIER_KEYS), ("routes", ROUTE_KEYS), ("numbers", NUMBER_KEYS)];
 
-/// One key.
-struct Line<'a> {
+/// One key with its value and origin.
+struct Setting<'a> {
     key: &'a str,
-    /// `None` when nothing stands there.
+    /// `None` when the key has no value.
     value: Option<&'a Value>,
     origin: &'a str,
 }
 
-/// The effective values, with secrets masked.
-fn values(read: &Read) -> anyhow::Result<Table> {
-    let mut table = Table::try_from(&read.config)?;
+/// Returns the effective values, with secrets masked.
+fn values(loaded: &LoadedConfig) -> anyhow::Result<Table> {
+    let mut table = Table::try_from(&loaded.config)?;
     let database = table.get_mut("database").and_then(Value::as_table_mut);
-    if let Some(database) = database.filter(|_| read.config.database.url.is_none()) {
-        database.insert("url".to_owned(), Value::String(read.config.database_url()?));
+    if let Some(database) = database.filter(|_| loaded.config.database.url.is_none()) {
+        database.insert("url".to_owned(), Value::String(loaded.config.database_url()?));
     }
     Ok(table)
 }
 
-/// The keys of a section that stands once.
-fn section<'a>(read: &'a Read, table: &'a Table, name: &'a str) -> Vec<Line<'a>> {
+/// Returns the settings of a section that occurs once.
+fn section<'a>(loaded: &'a LoadedConfig, table: &'a Table, name: &'a str) -> Vec<Setting<'a>> {
     let keys = KEYS.iter().filter(|(section, ..)| *section == name);
-    let line = |key: &'a str| Line {
+    let line = |key: &'a str| Setting {
         key,
         value: table.get(name).and_then(|s| s.get(key)),
-        origin: read.origin(name, key),
+        origin: loaded.origin(name, key),
     };
     keys.map(|(_, key, _)| line(key)).collect()
 }
 
-/// The tables of a list, each with its keys.
+/// Returns the settings of each table of a list.
 fn list<'a>(
-    read: &'a Read,
+    loaded: &'a LoadedConfig,
     table: &'a Table,
     name: &str,
     keys: &'a [&'a str],
-) -> Vec<Vec<Line<'a>>> {
+) -> Vec<Vec<Setting<'a>>> {
     let all = table.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let one = |(n, entry): (usize, &'a Value)| {
-        let line = |key: &&'a str| Line {
+        let line = |key: &&'a str| Setting {
             key,
             value: entry.get(key),
-            origin: read.origin_in(name, n, key),
+            origin: loaded.origin_in(name, n, key),
         };
         keys.iter().map(line).collect()
     };
@@ -62,45 +62,46 @@ fn sections() -> Vec<&'static str> {
     all
 }
 
-/// The effective configuration as TOML, each value with its origin as a comment.
-pub(crate) fn toml(read: &Read) -> anyhow::Result<String> {
-    let table = values(read)?;
+/// Renders the effective configuration as TOML, each value with its origin as a comment.
+pub(crate) fn toml(loaded: &LoadedConfig) -> anyhow::Result<String> {
+    let table = values(loaded)?;
     let mut text =
-        String::from("# The effective configuration. Behind each value: where it comes from.\n");
+        String::from("# Effective configuration; the comment after each value is its origin.\n");
     for name in sections() {
-        text += &format!("\n[{name}]\n{}", lines(&section(read, &table, name)));
+        text += &format!("\n[{name}]\n{}", lines(&section(loaded, &table, name)));
     }
     for (name, keys) in LISTS {
-        for entry in list(read, &table, name, keys) {
+        for entry in list(loaded, &table, name, keys) {
             text += &format!("\n[[{name}]]\n{}", lines(&entry));
         }
     }
     Ok(text)
 }
 
-fn lines(all: &[Line<'_>]) -> String {
-    let line = |l: &Line<'_>| match l.value {
+fn lines(all: &[Setting<'_>]) -> String {
+    let line = |l: &Setting<'_>| match l.value {
         Some(value) => format!("{:<39} # {}\n", format!("{} = {value}", l.key), l.origin),
-        None => format!("# {} =   # nothing by default\n", l.key),
+        None => format!("# {} =   # no default\n", l.key),
     };
     all.iter().map(line).collect()
 }
 
-/// The same for scripts: what stands in the file's place of each key is its value and its origin.
-pub(crate) fn json(read: &Read) -> anyhow::Result<serde_json::Value> {
-    let table = values(read)?;
+/// Renders the effective configuration as JSON: each key maps to its value and its origin.
+pub(crate) fn json(loaded: &LoadedConfig) -> anyhow::Result<serde_json::Value> {
+    let table = values(loaded)?;
     let mut all = serde_json::Map::new();
     for name in sections() {
-        all.insert(name.to_owned(), object(&section(read, &table, name)));
+        all.insert(name.to_owned(), object(&section(loaded, &table, name)));
     }
     for (name, keys) in LISTS {
-        let entries = list(read, &table, name, keys).iter().map(|entry| object(entry)).collect();
+        let entries = list(loaded, &table, name, keys).iter().map(|entry| object(entry)).collect();
         all.insert((*name).to_owned(), entries);
     }
     Ok(all.into())
 }
 
-fn object(all: &[Line<'_>]) -> serde_json::Value {
-    let pair = |l: &Line<'_>| (l.key.to_owned(), json!({ "value": l.value, "origin": l.origin }));
+fn object(all: &[Setting<'_>]) -> serde_json::Value {
+    let pair =
+        |l: &Setting<'_>| (l.key.to_owned(), json!({ "value": l.value, "origin": l.origin }));
     serde_json::Value::Object(all.iter().map(pair).collect())
 }

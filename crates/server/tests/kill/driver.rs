@@ -1,32 +1,32 @@
-//! The clients: they send, send again what got no answer, and look at what they sent before.
+//! The clients: they send, retry, and read messages.
 
-use crate::http::{Answer, Connection, Request};
 use crate::load::{Load, Message};
-use crate::patience::pause;
+use crate::support::http::{Connection, HttpResponse, Request};
+use crate::support::wait::pause;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What one client knows about one message.
+/// A message, and the responses to it.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) message: Message,
-    /// The id of each 201 that there was.
+    /// The id in each response 201.
     pub(crate) ids: Vec<String>,
 }
 
-/// What all clients wrote down.
+/// The log of all clients.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) sent: Vec<Sent>,
-    /// Requests to which no answer came, or 503.
+    /// Requests with no response, or 503.
     pub(crate) lost: usize,
-    /// Answers that no client should ever get.
+    /// Responses that no client may get.
     pub(crate) wrong: Vec<String>,
 }
 
-/// A client of whichever node there is.
+/// A client of any running node.
 pub(crate) struct Client<'a> {
     load: &'a Load,
     connection: Option<(SocketAddr, Connection)>,
@@ -37,8 +37,8 @@ impl<'a> Client<'a> {
         Self { load, connection: None }
     }
 
-    /// Asks a node; another one after each failure.
-    pub(crate) fn ask(&mut self, request: &Request) -> io::Result<Answer> {
+    /// Sends a request to a node, and to another one after a failure.
+    pub(crate) fn ask(&mut self, request: &Request) -> io::Result<HttpResponse> {
         let (address, mut connection) = match self.connection.take() {
             Some(open) => open,
             None => {
@@ -46,13 +46,13 @@ impl<'a> Client<'a> {
                 (address, Connection::open(address)?)
             }
         };
-        let answer = connection.ask(request)?;
+        let response = connection.ask(request)?;
         self.connection = Some((address, connection));
-        Ok(answer)
+        Ok(response)
     }
 }
 
-/// Sends messages until the load is over; those with a key until they are acknowledged.
+/// Sends messages until the end of the load; retries those with an idempotency key.
 pub(crate) fn drive(load: &Load) -> Log {
     let (mut client, mut log) = (Client::new(load), Log::default());
     while !load.is_over() {
@@ -83,58 +83,60 @@ fn send(client: &mut Client<'_>, sent: &mut Sent, log: &mut Log) {
     let request = request(client.load, sent.message);
     loop {
         match client.ask(&request) {
-            Ok(answer) if answer.status == 201 => return acknowledge(client.load, sent, &answer),
-            Ok(answer) if answer.status != 503 => {
-                return log.wrong.push(format!("{}: {}", answer.status, answer.text()));
+            Ok(response) if response.status == 201 => {
+                return acknowledge(client.load, sent, &response);
+            }
+            Ok(response) if response.status != 503 => {
+                return log.wrong.push(format!("{}: {}", response.status, response.text()));
             }
             _ => log.lost += 1,
         }
         if sent.message.idempotency_key().is_none() {
-            return; // Nobody knows whether it was accepted.
+            return; // The result is unknown.
         }
         pause(Duration::from_millis(5));
     }
 }
 
-fn acknowledge(load: &Load, sent: &mut Sent, answer: &Answer) {
-    let id = answer.json()["id"].as_str().unwrap().to_owned();
+fn acknowledge(load: &Load, sent: &mut Sent, response: &HttpResponse) {
+    let id = response.json()["id"].as_str().unwrap().to_owned();
     if sent.ids.is_empty() {
         load.add_accepted(&id);
     }
     sent.ids.push(id);
 }
 
-/// Repeats a request that was acknowledged long ago: the answer must be the same.
+/// Repeats an earlier acknowledged request: the response must be the same.
 fn send_again(client: &mut Client<'_>, log: &mut Log) {
     let Some(old) = fastrand::choice(&mut log.sent) else { return };
     if old.message.idempotency_key().is_none() {
         return;
     }
-    let Ok(answer) = client.ask(&request(client.load, old.message)) else { return };
-    if answer.status == 201 {
-        acknowledge(client.load, old, &answer);
-        if answer.header("idempotent-replayed") != Some("true") {
-            log.wrong.push(format!("not a replay: {}", answer.text()));
+    let Ok(response) = client.ask(&request(client.load, old.message)) else { return };
+    if response.status == 201 {
+        acknowledge(client.load, old, &response);
+        if response.header("idempotent-replayed") != Some("true") {
+            log.wrong.push(format!("not a replay: {}", response.text()));
         }
     }
 }
 
-/// Looks at acknowledged messages until the load is over; tells of each that went back.
+/// Reads acknowledged messages until the end of the load; returns invalid status changes.
 pub(crate) fn watch(load: &Load) -> Vec<String> {
     let (mut client, mut wrong) = (Client::new(load), Vec::new());
     let mut seen: HashMap<String, String> = HashMap::new();
     while !load.is_over() {
         pause(Duration::from_millis(1));
-        // Often again at one that was looked at before.
+        // Half of the reads are of known messages.
         let known = seen.keys().next().filter(|_| fastrand::bool()).cloned();
         let Some(id) = known.or_else(|| load.any_accepted()) else { continue };
         let request = Request::get(&format!("/v1/messages/{id}")).key(&load.key);
-        let Ok(answer) = client.ask(&request) else { continue };
-        if answer.status == 503 {
+        let Ok(response) = client.ask(&request) else { continue };
+        if response.status == 503 {
             continue;
         }
-        let status = match answer.status {
-            200 => answer.json()["status"].as_str().unwrap_or_default().to_owned(),
+        let status = match response.status {
+            200 => response.json()["status"].as_str().unwrap_or_default().to_owned(),
             other => format!("{other}"),
         };
         let before = seen.get(&id).map_or("QUEUED", String::as_str);

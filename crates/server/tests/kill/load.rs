@@ -1,37 +1,38 @@
-//! The messages that are sent, each told from all others by its number, and where to send them.
+//! The messages to send, identified by a number, and the addresses of the nodes.
 
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-/// What drivers and watcher share.
+/// The state that clients and watcher share.
 pub(crate) struct Load {
     pub(crate) key: String,
-    /// Where each node listens, while it does.
+    /// The address of each node that listens.
     nodes: RwLock<Vec<Option<SocketAddr>>>,
     next: AtomicU64,
     over: AtomicBool,
-    /// What the watcher may look at: every message that was acknowledged.
+    /// The ids of all acknowledged messages.
     accepted: Mutex<Vec<String>>,
 }
 
-/// One message, by its number.
+/// A message, by its number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message(pub(crate) u64);
 
 impl Message {
-    /// Each its own: a British mobile number. It ends in 0, so that the SMSC delivers.
+    /// Returns a unique British mobile number. The final 0 lets the SMSC deliver.
     pub(crate) fn recipient(self) -> String {
         format!("447{:08}0", self.0)
     }
 
-    /// Every ninth has three parts.
+    /// Returns 3 for every ninth message, otherwise 1.
     pub(crate) fn parts(self) -> u8 {
         if self.0.is_multiple_of(9) { 3 } else { 1 }
     }
 
-    /// Every second is sent with an idempotency key, and again until there is an answer.
+    /// Returns an idempotency key for every second message, which is retried until there is a
+    /// response.
     pub(crate) fn idempotency_key(self) -> Option<String> {
         self.0.is_multiple_of(2).then(|| format!("order {}", self.0))
     }
@@ -57,12 +58,12 @@ impl Load {
         }
     }
 
-    /// A message that nobody else sends.
+    /// Returns a message that no other client sends.
     pub(crate) fn next(&self) -> Message {
         Message(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     pub(crate) fn messages(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
@@ -71,14 +72,14 @@ impl Load {
         self.nodes.write().unwrap_or_else(PoisonError::into_inner)[n] = address;
     }
 
-    /// Any node that listens.
+    /// Returns the address of a random node.
     pub(crate) fn node(&self) -> Option<SocketAddr> {
         let nodes = self.nodes.read().unwrap_or_else(PoisonError::into_inner);
         let up: Vec<_> = nodes.iter().flatten().copied().collect();
         fastrand::choice(up)
     }
 
-    /// No new messages from now on.
+    /// Ends the load.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -91,7 +92,7 @@ impl Load {
         self.accepted.lock().unwrap_or_else(PoisonError::into_inner).push(id.to_owned());
     }
 
-    /// Any message that was acknowledged.
+    /// Returns a random acknowledged message.
     pub(crate) fn any_accepted(&self) -> Option<String> {
         let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
         fastrand::choice(accepted.iter()).cloned()

@@ -1,4 +1,4 @@
-"""What schemathesis is told beyond its configuration."""
+"""Hooks of schemathesis."""
 
 import itertools
 import re
@@ -11,15 +11,15 @@ numbers = itertools.count()
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Gives each request that should be accepted an idempotency key of its own, if it has one.
+    """Gives each valid request with an idempotency key a unique one.
 
-    The few that are made up would come again: with another body, which is refused, or with the same one,
-    and then a thing that has been removed since is shown as it was made.
+    The few generated keys would be repeated: with another body, which is rejected, or with the same body,
+    and then the stored response shows an object that may have been deleted.
     """
     key = (case.headers or {}).get(NAME)
     if case.meta is None or case.meta.generation.mode.is_negative:
         return
     if isinstance(key, str) and re.fullmatch("[ -~]{1,255}", key):
         tail = f"-{next(numbers)}"
-        # It stays as long as it was, so that the longest are asked for too.
+        # The length is kept, so that the longest keys are tested.
         case.headers[NAME] = key[: -len(tail)] + tail if len(key) > 20 else key + tail

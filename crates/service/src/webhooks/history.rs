@@ -1,117 +1,124 @@
-//! History: what an endpoint was told, what it answered, and what it is still to be told.
+//! The delivery history of a webhook endpoint.
 
-use crate::caller::Caller;
-use crate::context::Context;
-use crate::error::Result;
+use crate::kernel::caller::Caller;
+use crate::kernel::context::Context;
+use crate::kernel::error::Result;
 use heliograph_domain::account::Scope;
-use heliograph_domain::event::{Kind, Occurrence};
+use heliograph_domain::event::{EventKind, StoredEvent};
 use heliograph_domain::id::{AccountId, EndpointId, EventId, InboundId, MessageId};
 use heliograph_domain::time::Timestamp;
-use heliograph_domain::webhook::Endpoint;
-pub use heliograph_store::attempts::Attempt;
-use heliograph_store::events::First;
-use heliograph_store::{Conn, attempts, deliveries, events, inbound_messages, messages};
+use heliograph_domain::webhook::WebhookEndpoint;
+use heliograph_store::Conn;
+use heliograph_store::messaging::inbound_messages;
+use heliograph_store::messaging::messages;
+use heliograph_store::webhooks::attempts;
+pub use heliograph_store::webhooks::attempts::DeliveryAttempt;
+use heliograph_store::webhooks::deliveries;
+use heliograph_store::webhooks::events;
+use heliograph_store::webhooks::events::FirstAttempt;
 use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
-/// Deliveries on a page.
+/// The number of deliveries on a page.
 const SHOWN: usize = 25;
-/// Rows that are read for one at most; a page may hold less, and still not be the last.
+/// The largest number of rows read for a page; a page may hold less without being the last.
 const READ: i64 = 500;
-/// Waiting deliveries that are looked at: of those beyond, it is not said when they are due.
+/// The number of pending deliveries that are examined; the due time of others is not shown.
 const WAITING: i64 = 1_000;
 
-/// Which deliveries are asked for, and from where on.
+/// A filter of deliveries, and the position to continue from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Show {
-    /// All, the newest first: those of before this event.
+pub enum HistoryFilter {
+    /// All deliveries of events before this one, the newest first.
     All(EventId),
-    /// Those whose last attempt failed: by attempts of before this instant.
+    /// Deliveries whose last attempt failed, by attempts before this instant.
     Failed(Timestamp),
-    /// Those that are still to be told, the first due first.
+    /// Pending deliveries, the first due first.
     Waiting,
 }
 
-/// Where a delivery stands.
+/// The status of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
-    /// The endpoint took it.
-    Taken,
-    /// It was not tried yet.
-    Waiting,
-    /// It failed, and is tried again.
+pub enum DeliveryStatus {
+    /// The endpoint accepted the delivery.
+    Delivered,
+    /// The first attempt has not been made yet.
+    Pending,
+    /// The last attempt failed and will be retried.
     Retrying,
-    /// It failed, and is not tried again by itself.
+    /// All attempts failed; only a replay sends it again.
     Failed,
-    /// It was never tried, and will not be: the endpoint was off, or something of that kind.
-    Untold,
+    /// No attempt was or will be made, for example because the endpoint was off.
+    NotSent,
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum About {
+pub enum EventSubject {
     /// A message to this number.
     Message(MessageId, String),
-    /// A message from this number.
+    /// An inbound message from this number.
     Received(String),
 }
 
-/// One event on its way to one endpoint.
+/// The delivery of an event to an endpoint.
 #[derive(Clone, Debug)]
-pub struct Delivery {
-    /// What happened.
-    pub event: Occurrence,
-    /// Where it stands.
-    pub standing: Standing,
+pub struct WebhookDelivery {
+    /// The event.
+    pub event: StoredEvent,
+    /// The status.
+    pub status: DeliveryStatus,
     /// The last attempts, the oldest first.
-    pub attempts: Vec<Attempt>,
-    /// When it is due.
+    pub attempts: Vec<DeliveryAttempt>,
+    /// The time of the next attempt.
     pub next: Option<Timestamp>,
-    /// What it is about; nothing for a test, and for what is gone.
-    pub about: Option<About>,
+    /// The subject; `None` for tests and deleted subjects.
+    pub about: Option<EventSubject>,
 }
 
 /// A page of deliveries.
 #[derive(Clone, Debug)]
-pub struct Page {
-    /// In the order that was asked for.
-    pub deliveries: Vec<Delivery>,
-    /// Where it goes on.
-    pub older: Option<Show>,
+pub struct DeliveryPage {
+    /// The deliveries in the requested order.
+    pub deliveries: Vec<WebhookDelivery>,
+    /// The filter of the next page.
+    pub older: Option<HistoryFilter>,
 }
 
-type Found = (Occurrence, Option<First>);
+type Found = (StoredEvent, Option<FirstAttempt>);
 
 /// Reads the history of one endpoint.
 struct Reader<'a> {
     conn: Conn,
-    endpoint: &'a Endpoint,
+    endpoint: &'a WebhookEndpoint,
     whose: (AccountId, EndpointId),
-    /// What waits, with when it is due.
+    /// Pending deliveries with their due times.
     waiting: Vec<(EventId, Timestamp)>,
 }
 
-/// A page of what an endpoint of the caller's was told.
-///
-/// # Errors
-/// [`crate::error::Error::Scope`], or what keeps the database away.
-pub async fn page(cx: &Context, caller: &Caller, endpoint: &Endpoint, show: Show) -> Result<Page> {
-    caller.needs(Scope::Read)?;
+/// Returns a page of an endpoint's deliveries.
+pub async fn page(
+    cx: &Context,
+    caller: &Caller,
+    endpoint: &WebhookEndpoint,
+    show: HistoryFilter,
+) -> Result<DeliveryPage> {
+    caller.require_scope(Scope::Read)?;
     let mut conn = cx.db.read().await?;
     let whose = (caller.account, endpoint.id);
-    let waiting = deliveries::next(&mut conn, whose, WAITING).await?;
+    let waiting = deliveries::list_pending(&mut conn, whose, WAITING).await?;
     let waiting = waiting.into_iter().map(|(event, due, _)| (event, due)).collect();
     let mut reader = Reader { conn, endpoint, whose, waiting };
     match show {
-        Show::All(before) => reader.all(before).await,
-        Show::Failed(before) => reader.failed(before).await,
-        Show::Waiting => reader.waiting().await,
+        HistoryFilter::All(before) => reader.all(before).await,
+        HistoryFilter::Failed(before) => reader.failed(before).await,
+        HistoryFilter::Waiting => reader.waiting().await,
     }
 }
 
 impl Reader<'_> {
-    async fn all(&mut self, before: EventId) -> Result<Page> {
-        let rows = events::newest(&mut self.conn, self.whose.0, before, READ).await?;
+    async fn all(&mut self, before: EventId) -> Result<DeliveryPage> {
+        let rows = events::list_before(&mut self.conn, self.whose.0, before, READ).await?;
         let cut = rows.len() == usize::try_from(READ).unwrap_or(0);
         let last = rows.last().map(|(e, _)| e.id);
         let mut found: Vec<Found> = rows.into_iter().filter(|(e, _)| self.concerns(e)).collect();
@@ -120,20 +127,22 @@ impl Reader<'_> {
         let shown = found.last().map(|(e, _)| e.id);
         let older = if more { shown } else { last.filter(|_| cut) };
         let deliveries = self.unfold(found).await?;
-        Ok(Page { deliveries, older: older.map(Show::All) })
+        Ok(DeliveryPage { deliveries, older: older.map(HistoryFilter::All) })
     }
 
-    /// Whether an event is one that this endpoint is told.
-    fn concerns(&self, e: &Occurrence) -> bool {
-        let chosen = self.endpoint.kinds.has(e.kind) && e.at >= self.endpoint.created_at;
+    /// Returns whether an event is meant for this endpoint.
+    fn concerns(&self, e: &StoredEvent) -> bool {
+        let chosen = self.endpoint.kinds.contains(e.kind) && e.at >= self.endpoint.created_at;
         e.mode == self.endpoint.mode && (e.endpoint == self.endpoint.id || chosen && !e.test)
     }
 
-    /// By their attempts, which lead to them however few they are among many others.
-    async fn failed(&mut self, before: Timestamp) -> Result<Page> {
-        let rows = attempts::before(&mut self.conn, self.whose, before, READ).await?;
+    /// Finds failed deliveries by their attempts, however few they are among many others.
+    async fn failed(&mut self, before: Timestamp) -> Result<DeliveryPage> {
+        let rows = attempts::list_before(&mut self.conn, self.whose, before, READ).await?;
         let cut = rows.len() == usize::try_from(READ).unwrap_or(0);
-        let (mut met, mut ids, mut end) = (HashSet::new(), Vec::new(), None);
+        let mut met = HashSet::new();
+        let mut ids = Vec::new();
+        let mut end = None;
         let mut left = false;
         for (event, at, failed) in rows {
             if ids.len() >= SHOWN && end != Some(at) {
@@ -141,45 +150,48 @@ impl Reader<'_> {
                 break;
             }
             end = Some(at);
-            // The newest attempt is the one that says how it stands.
+            // The newest attempt decides.
             if met.insert(event) && failed {
                 ids.push(event);
             }
         }
         let found = self.these(&ids).await?;
         let mut deliveries = self.unfold(found).await?;
-        // One whose newest attempt stands above this page was shown there.
+        // A delivery with a newer attempt was shown on an earlier page.
         deliveries.retain(|d| {
-            let fails = matches!(d.standing, Standing::Failed | Standing::Retrying);
+            let fails = matches!(d.status, DeliveryStatus::Failed | DeliveryStatus::Retrying);
             fails && d.attempts.last().is_some_and(|a| a.at < before)
         });
-        Ok(Page { deliveries, older: end.filter(|_| left || cut).map(Show::Failed) })
+        Ok(DeliveryPage {
+            deliveries,
+            older: end.filter(|_| left || cut).map(HistoryFilter::Failed),
+        })
     }
 
-    async fn waiting(&mut self) -> Result<Page> {
+    async fn waiting(&mut self) -> Result<DeliveryPage> {
         let ids: Vec<EventId> = self.waiting.iter().map(|(e, _)| *e).take(SHOWN).collect();
         let found = self.these(&ids).await?;
-        Ok(Page { deliveries: self.unfold(found).await?, older: None })
+        Ok(DeliveryPage { deliveries: self.unfold(found).await?, older: None })
     }
 
-    /// These events, in this order.
+    /// Returns these events in this order.
     async fn these(&mut self, ids: &[EventId]) -> Result<Vec<Found>> {
-        let found = events::these(&mut self.conn, self.whose.0, ids).await?;
+        let found = events::get_many(&mut self.conn, self.whose.0, ids).await?;
         let mut found: HashMap<EventId, Found> = found.into_iter().map(|f| (f.0.id, f)).collect();
         Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
     }
 
-    async fn unfold(&mut self, found: Vec<Found>) -> Result<Vec<Delivery>> {
+    async fn unfold(&mut self, found: Vec<Found>) -> Result<Vec<WebhookDelivery>> {
         let ids: Vec<EventId> = found.iter().map(|(e, _)| e.id).collect();
-        let mut tried: HashMap<EventId, Vec<Attempt>> = HashMap::new();
-        for attempt in attempts::of_these(&mut self.conn, self.whose, &ids).await? {
+        let mut tried: HashMap<EventId, Vec<DeliveryAttempt>> = HashMap::new();
+        for attempt in attempts::list_for_events(&mut self.conn, self.whose, &ids).await? {
             tried.entry(attempt.event).or_default().push(attempt);
         }
         let about = self.about(&found).await?;
         let delivery = |(event, first): Found| {
             let mut attempts = tried.remove(&event.id).unwrap_or_default();
             attempts.sort_by_key(|a| a.at);
-            // A success at the first attempt stands with the event alone.
+            // A successful first attempt is stored only with the event.
             if let Some(first) = first.filter(|_| event.endpoint == self.whose.1)
                 && !attempts.iter().any(|a| a.at == first.at)
                 && is_good(first.outcome)
@@ -188,46 +200,60 @@ impl Reader<'_> {
                 attempts.sort_by_key(|a| a.at);
             }
             let next = self.waiting.iter().find(|(e, _)| *e == event.id).map(|(_, due)| *due);
-            let standing = self.standing(&event, &attempts, next);
+            let status = self.standing(&event, &attempts, next);
             let about = event.subject.and_then(|id| about.get(&id).cloned());
-            Delivery { event, standing, attempts, next, about }
+            WebhookDelivery { event, status, attempts, next, about }
         };
         Ok(found.into_iter().map(delivery).collect())
     }
 
-    fn attempt(&self, first: First) -> Attempt {
-        let First { account, event, outcome, duration, at } = first;
-        let (endpoint, detail, body) = (self.whose.1, None, None);
-        Attempt { account, event, endpoint, at, outcome, duration, detail, body }
+    fn attempt(&self, first: FirstAttempt) -> DeliveryAttempt {
+        let FirstAttempt { account, event, outcome, duration, at } = first;
+        DeliveryAttempt {
+            account,
+            event,
+            endpoint: self.whose.1,
+            at,
+            outcome,
+            duration,
+            detail: None,
+            body: None,
+        }
     }
 
-    fn standing(&self, e: &Occurrence, tried: &[Attempt], next: Option<Timestamp>) -> Standing {
+    fn standing(
+        &self,
+        e: &StoredEvent,
+        tried: &[DeliveryAttempt],
+        next: Option<Timestamp>,
+    ) -> DeliveryStatus {
         let unknown = self.waiting.len() == usize::try_from(WAITING).unwrap_or(0) && !e.test;
         let taken = tried.iter().any(|a| is_good(a.outcome));
         let waits = next.is_some() || unknown && !taken;
         match tried.last() {
-            Some(last) if waits && !is_good(last.outcome) => Standing::Retrying,
-            _ if waits => Standing::Waiting,
-            _ if taken => Standing::Taken,
-            Some(_) => Standing::Failed,
-            None => Standing::Untold,
+            Some(last) if waits && !is_good(last.outcome) => DeliveryStatus::Retrying,
+            _ if waits => DeliveryStatus::Pending,
+            _ if taken => DeliveryStatus::Delivered,
+            Some(_) => DeliveryStatus::Failed,
+            None => DeliveryStatus::NotSent,
         }
     }
 
-    /// What events are about, by the ids of that.
-    async fn about(&mut self, found: &[Found]) -> Result<HashMap<Uuid, About>> {
+    /// Returns the subjects of events by id.
+    async fn about(&mut self, found: &[Found]) -> Result<HashMap<Uuid, EventSubject>> {
         let of = |received: bool| {
-            let wanted = found
-                .iter()
-                .filter(move |(e, _)| !e.test && (e.kind == Kind::MessageReceived) == received);
+            let wanted = found.iter().filter(move |(e, _)| {
+                !e.test && (e.kind == EventKind::MessageReceived) == received
+            });
             wanted.filter_map(|(e, _)| Some((e.account, e.subject?)))
         };
         let sent: Vec<_> = of(false).map(|(account, id)| (account, MessageId(id))).collect();
         let received: Vec<_> = of(true).map(|(account, id)| (account, InboundId(id))).collect();
-        let sent = messages::whole(&mut self.conn, &sent).await?.into_iter();
-        let received = inbound_messages::whole(&mut self.conn, &received).await?.into_iter();
-        let sent = sent.map(|(m, _)| (m.id.0, About::Message(m.id, m.recipient.to_string())));
-        Ok(sent.chain(received.map(|m| (m.id.0, About::Received(m.from)))).collect())
+        let sent = messages::get_many(&mut self.conn, &sent).await?.into_iter();
+        let received = inbound_messages::get_many(&mut self.conn, &received).await?.into_iter();
+        let sent =
+            sent.map(|(m, _)| (m.id.0, EventSubject::Message(m.id, m.recipient.to_string())));
+        Ok(sent.chain(received.map(|m| (m.id.0, EventSubject::Received(m.from)))).collect())
     }
 }
 

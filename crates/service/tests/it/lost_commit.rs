@@ -1,16 +1,16 @@
-//! A commit whose answer is lost: it is looked for, and whatever became of it, everything happens
-//! once.
+//! A commit with unknown outcome: the writer finds out whether it was applied, and every command is
+//! executed exactly once.
 //!
-//! A tap between the node and PostgreSQL cuts the line at a COMMIT, either before the server has
-//! heard it or after.
+//! A proxy between the node and PostgreSQL drops the connection at a COMMIT, either before or after
+//! the server executes it.
 
-use crate::courier::{Courier, endpoint, rows};
+use crate::endpoint_worker::{EndpointWorker, endpoint, rows};
+use crate::inbound;
 use crate::node::{Node, accepted, outcome, parts, text};
-use crate::people;
-use crate::support::{TestDb, key, on_postgres};
-use heliograph_domain::message::Status;
-use heliograph_service::error::Error;
+use heliograph_domain::message::MessageStatus;
+use heliograph_service::kernel::error::Error;
 use heliograph_store::{Db, Options};
+use heliograph_testing::{TestDb, sealing_key};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,19 +18,19 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_postgres::config::Host;
 
-const LET_PASS: u8 = 0;
-const BEFORE_IT_IS_HEARD: u8 = 1;
-const AFTER_IT_IS_DONE: u8 = 2;
+const FORWARD: u8 = 0;
+const DROP_BEFORE_COMMIT: u8 = 1;
+const DROP_AFTER_COMMIT: u8 = 2;
 
-/// The line between the node and the server.
-struct Line {
+/// The proxy between the node and the server.
+struct Proxy {
     cut: Arc<AtomicU8>,
     url: String,
     _tasks: JoinSet<()>,
 }
 
-impl Line {
-    async fn tap(url: &str) -> Self {
+impl Proxy {
+    async fn start(url: &str) -> Self {
         let config: tokio_postgres::Config = url.parse().unwrap();
         let Host::Tcp(host) = config.get_hosts()[0].clone() else {
             panic!("HELIOGRAPH_TEST_POSTGRES must name a server by host and port")
@@ -44,117 +44,123 @@ impl Line {
             listener.local_addr().unwrap().port(),
             config.get_dbname().unwrap(),
         );
-        let cut = Arc::new(AtomicU8::new(LET_PASS));
+        let cut = Arc::new(AtomicU8::new(FORWARD));
         let (mut tasks, when) = (JoinSet::new(), cut.clone());
         tasks.spawn(async move {
-            let mut lines = JoinSet::new();
+            let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect((server.0.as_str(), server.1)).await.unwrap();
-                lines.spawn(carry(client, server, when.clone()));
+                connections.spawn(forward(client, server, when.clone()));
             }
         });
         Self { cut, url, _tasks: tasks }
     }
 }
 
-/// Carries what both sides say until one hangs up, or the line is cut.
-async fn carry(mut client: TcpStream, mut server: TcpStream, cut: Arc<AtomicU8>) {
-    let (mut asked, mut said) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+/// Forwards data in both directions until one side closes or the connection is dropped.
+async fn forward(mut client: TcpStream, mut server: TcpStream, cut: Arc<AtomicU8>) {
+    let (mut request, mut reply) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
         tokio::select! {
-            n = client.read(&mut asked) => {
+            n = client.read(&mut request) => {
                 let Ok(n @ 1..) = n else { return };
-                let commits = asked[..n].windows(7).any(|w| w == b"COMMIT\0");
-                let when = if commits { cut.swap(LET_PASS, SeqCst) } else { LET_PASS };
-                if when == BEFORE_IT_IS_HEARD {
+                let commits = request[..n].windows(7).any(|w| w == b"COMMIT\0");
+                let when = if commits { cut.swap(FORWARD, SeqCst) } else { FORWARD };
+                if when == DROP_BEFORE_COMMIT {
                     return;
                 }
-                server.write_all(&asked[..n]).await.unwrap();
-                if when == AFTER_IT_IS_DONE {
-                    // What travels ahead of the commit is answered before it.
-                    let mut heard = Vec::new();
-                    while !heard.windows(7).any(|w| w == b"COMMIT\0") {
-                        assert_ne!(server.read_buf(&mut heard).await.unwrap(), 0, "it was not done");
+                server.write_all(&request[..n]).await.unwrap();
+                if when == DROP_AFTER_COMMIT {
+                    // Statements pipelined before the commit are answered before it.
+                    let mut response = Vec::new();
+                    while !response.windows(7).any(|w| w == b"COMMIT\0") {
+                        assert_ne!(server.read_buf(&mut response).await.unwrap(), 0, "the commit was not executed");
                     }
                     return;
                 }
             }
-            n = server.read(&mut said) => {
+            n = server.read(&mut reply) => {
                 let Ok(n @ 1..) = n else { return };
-                client.write_all(&said[..n]).await.unwrap();
+                client.write_all(&reply[..n]).await.unwrap();
             }
         }
     }
 }
 
-async fn node(db: &TestDb) -> (Node, Line) {
-    let line = Line::tap(&db.url).await;
-    let options =
-        Options { url: line.url.clone(), connections: 4, key: key(), clock: db.clock.clone() };
+async fn node(db: &TestDb) -> (Node, Proxy) {
+    let proxy = Proxy::start(&db.url).await;
+    let options = Options {
+        url: proxy.url.clone(),
+        connections: 4,
+        key: sealing_key(),
+        clock: db.clock.clone(),
+    };
     let own = Db::open(options).await.unwrap();
-    (Node::with(db, own, (1, 32)).await, line)
+    (Node::with(db, own, 1, 32).await, proxy)
 }
 
-async fn everything_happens_once(db: TestDb, when: u8) {
-    let (node, line) = node(&db).await;
+async fn lost_commit_is_applied_once(when: u8) {
+    let Some(db) = TestDb::postgres().await else { return };
+    let (node, proxy) = node(&db).await;
     let ann = node.account("ann@example.com", 250).await;
-    node.open().await;
-    // The first one is refused, and says nothing about what became of the others.
-    line.cut.store(when, SeqCst);
+    node.open_queue().await;
+    // The first command is refused and does not show whether the others were committed.
+    proxy.cut.store(when, SeqCst);
     let batch = [3, 1, 1].map(|n| (parts(n), None)).into();
     let sent = node.send_all(&ann, batch).await;
-    assert_eq!(line.cut.load(SeqCst), LET_PASS, "no commit went over the line");
+    assert_eq!(proxy.cut.load(SeqCst), FORWARD, "no commit passed the proxy");
     assert!(matches!(sent[0], Err(Error::InsufficientBalance)), "{sent:?}");
     let made: Vec<_> = sent[1..].iter().map(|s| s.as_ref().unwrap().message.id).collect();
     let held = node.arrived();
     let ids: Vec<_> = held.iter().map(|h| h.leased.message.id).collect();
     assert_eq!((ids, node.balance(&ann).await), (made.clone(), (50, 200)));
-    // News can be written twice without harm.
-    line.cut.store(when, SeqCst);
+    // Progress can be written twice without effect.
+    proxy.cut.store(when, SeqCst);
     let settlements = held.iter().zip(["a", "b"]).map(|(h, id)| outcome(h, accepted(id)));
     node.settle(settlements.collect()).await;
-    assert_eq!(line.cut.load(SeqCst), LET_PASS);
+    assert_eq!(proxy.cut.load(SeqCst), FORWARD);
     for id in made {
-        assert_eq!(node.status(&ann, id).await, Status::Sent);
+        assert_eq!(node.status(&ann, id).await, MessageStatus::Sent);
     }
     assert_eq!(node.balance(&ann).await, (50, 0));
-    // So can a batch that makes nothing at all.
-    line.cut.store(when, SeqCst);
+    // The same applies to a batch that changes nothing.
+    proxy.cut.store(when, SeqCst);
     let sent = node.send_all(&ann, vec![(text("Hello"), None)]).await;
     assert!(matches!(sent[0], Err(Error::InsufficientBalance)), "{sent:?}");
     node.check().await;
 }
 
-async fn a_reply_is_taken_in_once(db: TestDb, when: u8) {
-    let (node, line) = node(&db).await;
+async fn reply_is_stored_once(when: u8) {
+    let Some(db) = TestDb::postgres().await else { return };
+    let (node, proxy) = node(&db).await;
     let ann = node.account("ann@example.com", 250).await;
-    people::has_number(&node, "ann@example.com").await;
-    let courier = Courier::open(&node, endpoint(&node, &ann).await).await;
-    line.cut.store(when, SeqCst);
-    let part = |n| people::part((7, 2, n), "a");
-    people::hear(&node, vec![part(1), people::says("Hello"), part(2)]).await;
-    assert_eq!(line.cut.load(SeqCst), LET_PASS, "no commit went over the line");
-    let texts = people::texts(&node, &ann).await;
+    inbound::assign_number(&node, "ann@example.com").await;
+    let worker = EndpointWorker::start(&node, endpoint(&node, &ann).await).await;
+    proxy.cut.store(when, SeqCst);
+    let part = |n| inbound::part((7, 2, n), "a");
+    inbound::receive(&node, vec![part(1), inbound::incoming("Hello"), part(2)]).await;
+    assert_eq!(proxy.cut.load(SeqCst), FORWARD, "no commit passed the proxy");
+    let texts = inbound::texts(&node, &ann).await;
     assert_eq!(texts, [("Hello", true), ("aa", true)].map(|(t, all)| (t.to_owned(), all)));
-    assert_eq!((courier.arrived().len(), rows(&db, "deliveries").await), (2, 2));
+    assert_eq!((worker.arrived().len(), rows(&db, "deliveries").await), (2, 2));
 }
 
-#[test]
-fn a_reply_whose_commit_was_not_heard_is_written_again() {
-    on_postgres(async |db| a_reply_is_taken_in_once(db, BEFORE_IT_IS_HEARD).await);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reply_is_written_again_after_a_commit_that_was_not_applied() {
+    reply_is_stored_once(DROP_BEFORE_COMMIT).await;
 }
 
-#[test]
-fn a_reply_whose_commit_was_done_is_not_written_again() {
-    on_postgres(async |db| a_reply_is_taken_in_once(db, AFTER_IT_IS_DONE).await);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reply_is_not_written_again_after_a_commit_that_was_applied() {
+    reply_is_stored_once(DROP_AFTER_COMMIT).await;
 }
 
-#[test]
-fn a_commit_that_was_not_heard_is_written_again() {
-    on_postgres(async |db| everything_happens_once(db, BEFORE_IT_IS_HEARD).await);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batch_is_written_again_after_a_commit_that_was_not_applied() {
+    lost_commit_is_applied_once(DROP_BEFORE_COMMIT).await;
 }
 
-#[test]
-fn a_commit_that_was_done_is_not_written_again() {
-    on_postgres(async |db| everything_happens_once(db, AFTER_IT_IS_DONE).await);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batch_is_not_written_again_after_a_commit_that_was_applied() {
+    lost_commit_is_applied_once(DROP_AFTER_COMMIT).await;
 }

@@ -1,4 +1,5 @@
-//! The rules as a whole, with the writer and a database, on both engines; the test is the carrier.
+//! Tests of the service layer with its writer, on the engine selected by `HELIOGRAPH_TEST_ENGINE`.
+//! The test is the carrier.
 
 #[cfg(test)]
 mod accept;
@@ -7,29 +8,33 @@ mod backlog;
 #[cfg(test)]
 mod cancel;
 #[cfg(test)]
-mod carrier;
-#[cfg(test)]
 mod carriers;
 #[cfg(test)]
-mod courier;
+mod delivery_outcomes;
 #[cfg(test)]
-#[cfg(feature = "test-postgres")]
-mod crossing;
+mod endpoint_worker;
+#[cfg(test)]
+mod fake_carrier;
+#[cfg(test)]
+mod fake_endpoints;
+#[cfg(test)]
+mod inbound;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
-mod listeners;
+mod lock_order;
 #[cfg(test)]
-#[cfg(feature = "test-postgres")]
 mod lost_commit;
 #[cfg(test)]
 mod mails;
 #[cfg(test)]
+mod message_lifecycle;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod optouts;
-#[cfg(test)]
-mod people;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
@@ -41,17 +46,8 @@ mod replies;
 #[cfg(test)]
 mod retries;
 #[cfg(test)]
-mod road;
-#[cfg(test)]
 mod stats;
 #[cfg(test)]
-#[path = "../../../store/tests/it/support.rs"]
-mod support;
-#[cfg(test)]
-mod verdicts;
-#[cfg(test)]
 mod webhooks;
-#[cfg(test)]
-mod world;
 #[cfg(test)]
 mod writer;

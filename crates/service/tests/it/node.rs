@@ -1,127 +1,91 @@
-//! A node without its wires: the rules, the writer, and one carrier's desk. The test is its
+//! A node without network: the service, the writer, and one carrier's local queue. The test is its
 //! dispatcher.
 
-use crate::support::TestDb;
 use futures_util::future::join_all;
 use heliograph_domain::account::{Mode, Scopes};
-use heliograph_domain::carrier::{Route, Routes};
 use heliograph_domain::id::{AccountId, CarrierId, MessageId};
-use heliograph_domain::message::{State, Status};
+use heliograph_domain::message::{MessageState, MessageStatus};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::rate::Rates;
 use heliograph_domain::receipt::{Receipt, Verdict};
-use heliograph_domain::secret::Random;
-use heliograph_domain::submission::Outcome;
-use heliograph_domain::target::{Reach, Resolved, Resolver};
-use heliograph_service::api_keys::{self, Keyring};
-use heliograph_service::audit::Actor;
-use heliograph_service::bells::Bells;
-use heliograph_service::caller::Caller;
-use heliograph_service::context::{Context, Entrance, Replies, Settings};
-use heliograph_service::dispatch::{Desk, Desks, judge};
-use heliograph_service::error::{Error, Result};
-use heliograph_service::events::Couriers;
-use heliograph_service::messages::{self, DEFAULT_VALIDITY, Send, Sent};
-use heliograph_service::once::Once;
-use heliograph_service::transaction::Road;
-use heliograph_service::writer::{self, Claim, Command, Handed, Progress, Settlement, Writer};
-use heliograph_service::{accounts, check, nodes};
+use heliograph_domain::submission::SubmitOutcome;
+use heliograph_service::group_commit::batch::WriterDeps;
+use heliograph_service::group_commit::run;
+use heliograph_service::identity::accounts;
+use heliograph_service::identity::api_keys::{self, KeySpec, Keyring};
+use heliograph_service::kernel::audit::Actor;
+use heliograph_service::kernel::caller::Caller;
+use heliograph_service::kernel::commands::claim::{ClaimMessages, DispatchItem};
+use heliograph_service::kernel::commands::command::Command;
+use heliograph_service::kernel::commands::progress::{Progress, RecordProgress, Settlement};
+use heliograph_service::kernel::context::Context;
+use heliograph_service::kernel::error::{Error, Result};
+use heliograph_service::kernel::idempotency::IdempotencyKey;
+use heliograph_service::kernel::writer::{self, Writer};
+use heliograph_service::messaging::dispatch::{DispatchQueue, DispatchQueues, evaluate_outcomes};
+use heliograph_service::messaging::messages::{self, DEFAULT_VALIDITY, SendRequest, SendResult};
+use heliograph_service::operations::check;
+use heliograph_service::operations::nodes;
+use heliograph_service::webhooks::events::DeliveryQueues;
 use heliograph_store::Db;
+use heliograph_testing::{CARRIER, PART_PRICE, TestDb};
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{mpsc, oneshot, watch};
-use uuid::Uuid;
+use tokio::sync::{mpsc, oneshot};
 
 pub(crate) const ANN: Recipient = Recipient(447_700_900_123);
-/// What a part costs.
-pub(crate) const PRICE: i64 = 100;
-
-/// The machine's own randomness.
-struct Always;
-
-impl Random for Always {
-    fn fill(&self, bytes: &mut [u8]) -> bool {
-        getrandom::fill(bytes).is_ok()
-    }
-}
-
-/// Knows `example.com`, which is public, and `inside.example.com`, which is not.
-struct Names;
-
-impl Resolver for Names {
-    fn resolve(&self, host: String) -> Resolved {
-        Box::pin(async move {
-            match host.as_str() {
-                "example.com" => Ok(vec![[93, 184, 216, 34].into()]),
-                "inside.example.com" => Ok(vec![[10, 0, 0, 1].into()]),
-                "both.example.com" => Ok(vec![[93, 184, 216, 34].into(), [127, 0, 0, 1].into()]),
-                _ => Err(std::io::ErrorKind::NotFound.into()),
-            }
-        })
-    }
-}
+/// The price of a part.
+pub(crate) const PRICE: i64 = PART_PRICE.0;
 
 pub(crate) struct Node {
     pub(crate) cx: Context,
     pub(crate) carrier: CarrierId,
-    pub(crate) desks: Desks,
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) couriers: Couriers,
-    arrivals: RefCell<mpsc::Receiver<Vec<Handed>>>,
+    pub(crate) dispatch_queues: DispatchQueues,
+    pub(crate) dispatch_queue: Arc<DispatchQueue>,
+    pub(crate) delivery_queues: DeliveryQueues,
+    arrivals: RefCell<mpsc::Receiver<Vec<DispatchItem>>>,
 }
 
 impl Node {
-    /// The first node of a test, with room for 32 messages at the desk.
+    /// Starts the first node of a test, with a local queue of 32 messages.
     pub(crate) async fn start(db: &TestDb) -> Self {
-        Self::with(db, db.db.clone(), (1, 32)).await
+        Self::with(db, db.db.clone(), 1, 32).await
     }
 
-    /// A node with an identity and so much room, on a connection of its own or a shared one.
-    pub(crate) async fn with(db: &TestDb, own: Db, (identity, room): (u128, usize)) -> Self {
-        let node = nodes::start(&own, Uuid::from_u128(identity)).await.unwrap();
-        let (carriers, simulated) = nodes::carriers(&own, &["acme".to_owned()]).await.unwrap();
+    /// Starts a node with this identity and capacity of its local queue, on its own or a shared connections.
+    pub(crate) async fn with(db: &TestDb, own: Db, identity: u128, capacity: usize) -> Self {
+        let cx = heliograph_testing::node_context(db, own, identity).await;
+        let carriers = nodes::carrier_ids(&cx.db, &[CARRIER.to_owned()]).await.unwrap().0;
         let carrier = carriers[0];
-        let settings = Settings {
-            routes: Routes::new(vec![Route { prefix: String::new(), carriers }]),
-            rates: Rates::new(Amount(PRICE), Vec::new()),
-            simulated,
-            replies: Replies::default(),
-            entrance: Entrance {
-                open: true,
-                currency: "EUR".to_owned(),
-                base_url: "http://localhost".to_owned(),
-                named: false,
-                mail: true,
-            },
-            reach: Reach::default(),
-            webhook_timeout: Duration::from_secs(15),
-            webhook_retention: Duration::from_secs(30 * 86_400),
-        };
-        let (_, settings) = watch::channel(Arc::new(settings));
-        let (clock, ids) = (db.clock.clone(), db.ids.clone());
-        let (random, bells) = (Arc::new(Always), Bells::default());
-        let resolver = Arc::new(Names);
-        let cx = Context { db: own, clock, ids, random, bells, resolver, node, settings };
-        let desks = Desks::default();
-        let (desk, arrivals) = Desk::new(room);
-        desks.set(carrier, desk.clone());
-        let couriers = Couriers::default();
-        Self { cx, carrier, desks, desk, couriers, arrivals: RefCell::new(arrivals) }
+        let dispatch_queues = DispatchQueues::default();
+        let (dispatch_queue, arrivals) = DispatchQueue::new(capacity);
+        dispatch_queues.insert(carrier, dispatch_queue.clone());
+        let delivery_queues = DeliveryQueues::default();
+        Self {
+            cx,
+            carrier,
+            dispatch_queues,
+            dispatch_queue,
+            delivery_queues,
+            arrivals: RefCell::new(arrivals),
+        }
     }
 
-    /// The carrier is there, and nothing older waits.
-    pub(crate) async fn open(&self) {
-        self.desk.set_bound(true);
+    /// Opens the local queue of a bound carrier without older messages.
+    pub(crate) async fn open_queue(&self) {
+        self.dispatch_queue.set_available(true);
         assert_eq!(self.claim().await.len(), 0);
     }
 
-    /// Runs the writer while `work` goes on. What is sent before the first wait is one batch.
+    /// Runs the writer during `work`. Commands sent before the first wait form one batch.
     pub(crate) async fn writing<T>(&self, work: impl AsyncFnOnce(Writer) -> T) -> T {
         let (writer, inbox) = writer::channel();
-        let road = Road::new(self.cx.clone(), self.desks.clone(), self.couriers.clone());
-        let run = writer::run(self.cx.clone(), inbox, road);
+        let deps = WriterDeps {
+            context: self.cx.clone(),
+            dispatch_queues: self.dispatch_queues.clone(),
+            delivery_queues: self.delivery_queues.clone(),
+        };
+        let run = run::run(deps, inbox);
         tokio::join!(Box::pin(work(writer)), Box::pin(run)).0
     }
 
@@ -139,61 +103,67 @@ impl Node {
     pub(crate) async fn send_all(
         &self,
         caller: &Caller,
-        all: Vec<(Send, Option<Once>)>,
-    ) -> Vec<Result<Sent>> {
+        all: Vec<(SendRequest, Option<IdempotencyKey>)>,
+    ) -> Vec<Result<SendResult>> {
         self.writing(async |writer: Writer| {
-            let send = |(send, once)| messages::send(&self.cx, &writer, caller, send, once);
+            let send = |(send, key)| messages::send(&self.cx, &writer, caller, send, key);
             join_all(all.into_iter().map(send)).await
         })
         .await
     }
 
-    /// Sends one message that is taken.
-    pub(crate) async fn send(&self, caller: &Caller, send: Send) -> MessageId {
+    /// Sends one message, which must be accepted.
+    pub(crate) async fn send(&self, caller: &Caller, send: SendRequest) -> MessageId {
         let sent = self.send_all(caller, vec![(send, None)]).await.pop().unwrap();
         sent.unwrap().message.id
     }
 
-    /// Claims as much as there is room for.
-    pub(crate) async fn claim(&self) -> Vec<Handed> {
-        let Some(room) = self.desk.free_room(usize::MAX) else { return Vec::new() };
+    /// Claims as many messages as there is room for.
+    pub(crate) async fn claim(&self) -> Vec<DispatchItem> {
+        let Some(room) = self.dispatch_queue.reserve_up_to(usize::MAX) else { return Vec::new() };
         let (reply, mut answer) = oneshot::channel();
-        self.write(vec![Command::Claim(Claim { carrier: self.carrier, room, reply })]).await;
+        self.write(vec![Command::ClaimMessages(ClaimMessages {
+            carrier: self.carrier,
+            room,
+            reply,
+        })])
+        .await;
         answer.try_recv().unwrap().unwrap()
     }
 
-    /// What was handed over since the last look.
-    pub(crate) fn arrived(&self) -> Vec<Handed> {
+    /// Returns the messages that were handed over since the last call.
+    pub(crate) fn arrived(&self) -> Vec<DispatchItem> {
         let mut arrivals = self.arrivals.borrow_mut();
         std::iter::from_fn(|| arrivals.try_recv().ok()).flatten().collect()
     }
 
-    /// Tells what became of messages, in one batch.
+    /// Commits outcomes of messages in one batch.
     pub(crate) async fn settle(&self, settlements: Vec<Settlement>) {
-        self.tell(Progress { settlements, ..Progress::default() }).await;
+        self.commit_progress(Progress { settlements, ..Progress::default() }).await;
     }
 
-    /// Tells what receipts say, in one batch.
-    pub(crate) async fn hear(&self, receipts: Vec<Receipt>) {
+    /// Commits receipts in one batch.
+    pub(crate) async fn commit_receipts(&self, receipts: Vec<Receipt>) {
         let receipts = receipts.into_iter().map(|r| (self.carrier, r)).collect();
-        self.tell(Progress { receipts, ..Progress::default() }).await;
+        self.commit_progress(Progress { receipts, ..Progress::default() }).await;
     }
 
-    pub(crate) async fn tell(&self, news: Progress) {
+    /// Commits progress, which must succeed.
+    pub(crate) async fn commit_progress(&self, progress: Progress) {
         let (reply, mut answer) = oneshot::channel();
-        self.write(vec![Command::Progress(news, reply)]).await;
+        self.write(vec![Command::RecordProgress(RecordProgress { progress, reply })]).await;
         answer.try_recv().unwrap().unwrap();
     }
 
-    pub(crate) async fn state(&self, caller: &Caller, id: MessageId) -> State {
+    pub(crate) async fn state(&self, caller: &Caller, id: MessageId) -> MessageState {
         messages::get(&self.cx, caller, id).await.unwrap().1
     }
 
-    pub(crate) async fn status(&self, caller: &Caller, id: MessageId) -> Status {
+    pub(crate) async fn status(&self, caller: &Caller, id: MessageId) -> MessageStatus {
         self.state(caller, id).await.status
     }
 
-    /// What an account has: (available, reserved).
+    /// Returns the balance of an account: (available, reserved).
     pub(crate) async fn balance(&self, caller: &Caller) -> (i64, i64) {
         let all = accounts::list(&self.cx).await.unwrap();
         let found = all.into_iter().find(|a| a.id == caller.account).unwrap();
@@ -204,7 +174,7 @@ impl Node {
         assert_eq!(check::violations(&self.cx).await.unwrap(), [""; 0]);
     }
 
-    /// An account with so much money, and a key of it.
+    /// Creates an account with this balance and an API key.
     pub(crate) async fn account(&self, email: &str, amount: i64) -> Arc<Caller> {
         let made = accounts::create(&self.cx, email, "EUR", false).await.unwrap().unwrap();
         if amount > 0 {
@@ -213,21 +183,22 @@ impl Node {
         self.key(made, Mode::Live).await
     }
 
-    /// One more key of an account.
+    /// Creates another API key for an account.
     pub(crate) async fn key(&self, account: AccountId, mode: Mode) -> Arc<Caller> {
         let (name, _) = self.cx.next_id();
         let mut random = [0; 64];
         random[..16].copy_from_slice(name.as_bytes());
         random.iter_mut().for_each(|b| *b %= 248);
-        let (by, what) = (Actor::operator(account), (mode, Scopes::ALL));
-        let (_, key) = api_keys::create(&self.cx, &by, what, "key", &random).await.unwrap();
-        Keyring::default().verify(&self.cx, key.reveal()).await.unwrap()
+        let by = Actor::operator(account);
+        let spec = KeySpec { mode, scopes: Scopes::ALL, name: "key" };
+        let (_, key) = api_keys::create(&self.cx, &by, spec, &random).await.unwrap();
+        Keyring::default().authenticate(&self.cx, key.reveal()).await.unwrap()
     }
 }
 
-/// A text on its way to Ann.
-pub(crate) fn text(text: &str) -> Send {
-    Send {
+/// Returns a message to Ann.
+pub(crate) fn text(text: &str) -> SendRequest {
+    SendRequest {
         originator: "Shop".parse().unwrap(),
         recipient: ANN,
         text: text.to_owned(),
@@ -238,22 +209,22 @@ pub(crate) fn text(text: &str) -> Send {
     }
 }
 
-/// A text of so many parts.
-pub(crate) fn parts(n: usize) -> Send {
+/// Returns a message to Ann with `n` parts.
+pub(crate) fn parts(n: usize) -> SendRequest {
     text(&"x".repeat(if n == 1 { 5 } else { n * 153 }))
 }
 
-pub(crate) fn once(key: &str, fingerprint: u8) -> Option<Once> {
-    Some(Once { key: key.to_owned(), fingerprint: [fingerprint; 32] })
+pub(crate) fn idempotency_key(key: &str, fingerprint: u8) -> Option<IdempotencyKey> {
+    Some(IdempotencyKey { key: key.to_owned(), fingerprint: [fingerprint; 32] })
 }
 
-pub(crate) fn accepted(smsc_id: &str) -> Outcome {
-    Outcome::Accepted { smsc_id: smsc_id.to_owned() }
+pub(crate) fn accepted(smsc_id: &str) -> SubmitOutcome {
+    SubmitOutcome::Accepted { smsc_id: smsc_id.to_owned() }
 }
 
-/// What one outcome means for a message of one part.
-pub(crate) fn outcome(handed: &Handed, outcome: Outcome) -> Settlement {
-    judge(&handed.leased, vec![(1, outcome)])
+/// Returns the settlement of a message of one part with this outcome.
+pub(crate) fn outcome(handed: &DispatchItem, outcome: SubmitOutcome) -> Settlement {
+    evaluate_outcomes(&handed.leased, vec![(1, outcome)])
 }
 
 pub(crate) fn receipt(smsc_id: &str, verdict: &Verdict) -> Receipt {
@@ -264,7 +235,7 @@ pub(crate) fn delivered(smsc_id: &str) -> Receipt {
     receipt(smsc_id, &Verdict::Delivered)
 }
 
-/// Whether an error is the one that is expected.
+/// Returns true when the result is the expected overload error.
 pub(crate) fn is_overloaded<T: std::fmt::Debug>(done: &Result<T>) -> bool {
     matches!(done, Err(Error::Overloaded(_)))
 }

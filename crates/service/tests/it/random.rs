@@ -1,138 +1,151 @@
-//! Days at random: whatever happens, every message comes to an end, nothing is sent twice without
-//! doubt, the money adds up, and every end is told by one event.
+//! Randomized runs of the model: every message reaches a final status, none is sent twice unless it
+//! was in doubt, balances are consistent, and every final status triggers one event.
 
-use crate::carrier::Moods;
-use crate::courier::rows;
-use crate::support::{TestDb, on_both_engines};
-use crate::world::{CREDITS, World};
+use crate::endpoint_worker::rows;
+use crate::fake_carrier::FaultRates;
+use crate::model::{CREDITS, Model};
 use heliograph_domain::id::MessageId;
-use heliograph_domain::message::{State, Status};
-use heliograph_service::janitor;
-use heliograph_service::stats::{Range, overview};
-use heliograph_store::queue;
+use heliograph_domain::message::{MessageState, MessageStatus};
+use heliograph_service::operations::maintenance;
+use heliograph_service::operations::stats::{StatsRange, overview};
+use heliograph_store::messaging::queue;
+use heliograph_testing::TestDb;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-on_both_engines!(random: a_calm_day, a_moody_day, a_day_of_deaths);
+const FEW_FAULTS: FaultRates =
+    FaultRates { refused: 3, deferred: 5, lost: 0, crashes: 0, pauses: 0 };
 
-const CALM: Moods = Moods { refused: 3, put_off: 5, lost: 0, deaths: 0, naps: 0 };
-
-/// The same day each time; `HELIOGRAPH_TEST_SEED` names another one.
+/// Returns the fixed seed of a run, or `HELIOGRAPH_TEST_SEED` if set.
 fn seed(usual: u64) -> u64 {
     std::env::var("HELIOGRAPH_TEST_SEED").map_or(usual, |seed| seed.parse().unwrap())
 }
 
-async fn a_calm_day(db: TestDb) {
-    let mut world = World::new(&db, seed(1), CALM).await;
-    live(&db, &mut world, 80).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_operation_without_node_failures() {
+    let db = TestDb::new().await;
+    let mut model = Model::new(&db, seed(1), FEW_FAULTS).await;
+    run(&db, &mut model, 80).await;
 }
 
-async fn a_moody_day(db: TestDb) {
-    let moods = Moods { refused: 10, put_off: 30, lost: 15, deaths: 0, naps: 4 };
-    let mut world = World::new(&db, seed(2), moods).await;
-    live(&db, &mut world, 120).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_operation_with_carrier_faults() {
+    let db = TestDb::new().await;
+    let fault_rates = FaultRates { refused: 10, deferred: 30, lost: 15, crashes: 0, pauses: 4 };
+    let mut model = Model::new(&db, seed(2), fault_rates).await;
+    run(&db, &mut model, 120).await;
 }
 
-async fn a_day_of_deaths(db: TestDb) {
-    let moods = Moods { refused: 5, put_off: 15, lost: 5, deaths: 12, naps: 8 };
-    let mut world = World::new(&db, seed(3), moods).await;
-    live(&db, &mut world, 120).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_operation_with_node_crashes() {
+    let db = TestDb::new().await;
+    let fault_rates = FaultRates { refused: 5, deferred: 15, lost: 5, crashes: 12, pauses: 8 };
+    let mut model = Model::new(&db, seed(3), fault_rates).await;
+    run(&db, &mut model, 120).await;
 }
 
-async fn live(db: &TestDb, world: &mut World<'_>, rounds: usize) {
+async fn run(db: &TestDb, model: &mut Model<'_>, rounds: usize) {
     let mut seen = HashMap::new();
     for _ in 0..rounds {
-        world.round(true).await;
-        look_again(world, &mut seen).await;
+        model.round(true).await;
+        check_progress(model, &mut seen).await;
     }
-    for told in ["done", "replayed", "key reused", "no money"] {
-        assert!(world.verdicts.contains_key(told), "{told} was never the answer");
+    for result in ["done", "replayed", "key reused", "no money"] {
+        assert!(model.verdicts.contains_key(result), "{result} never occurred");
     }
-    drain(db, world).await;
-    world.hear_the_rest().await;
-    // Those that no receipt speaks of are given up in the end.
+    drain(db, model).await;
+    model.commit_remaining_receipts().await;
+    // Messages without a receipt fail after the timeout.
     db.clock.advance(Duration::from_secs(5 * 86_400));
-    let node = &world.machines[0].node;
-    node.writing(async |writer| janitor::time_out_receipts(&node.cx, &writer).await).await.unwrap();
+    let node = &model.nodes[0].node;
+    node.writing(async |writer| maintenance::time_out_receipts(&node.cx, &writer).await)
+        .await
+        .unwrap();
     node.check().await;
-    let all = states(world).await;
+    let all = states(model).await;
     let stuck: Vec<_> = all.iter().filter(|(_, _, s)| !s.status.is_final()).collect();
     assert!(stuck.is_empty(), "{} of {} are stuck: {stuck:#?}", stuck.len(), all.len());
-    for status in [Status::Delivered, Status::Failed] {
-        assert!(all.iter().any(|(_, _, s)| s.status == status), "none is {status}");
+    for status in [MessageStatus::Delivered, MessageStatus::Failed] {
+        assert!(all.iter().any(|(_, _, s)| s.status == status), "no message is {status}");
     }
-    count_the_money(world, &all).await;
-    tell_the_rest(db, world).await;
+    check_balances(model, &all).await;
+    deliver_remaining_events(db, model).await;
     assert_eq!(rows(db, "events").await, i64::try_from(all.len()).unwrap());
     for (_, id, _) in all {
-        assert_eq!(world.listeners.taken.get(&id).map_or(0, HashSet::len), 1, "events of {id}");
+        assert_eq!(model.endpoints.accepted.get(&id).map_or(0, HashSet::len), 1, "events of {id}");
     }
 }
 
-/// All endpoints answer well until nothing is left to be told.
-async fn tell_the_rest(db: &TestDb, world: &mut World<'_>) {
+/// Runs rounds with successful endpoints until all events are delivered.
+async fn deliver_remaining_events(db: &TestDb, model: &mut Model<'_>) {
     for _ in 0..500 {
-        if world.listeners.waiting(&world.machines[0].node).await == 0 {
+        if model.endpoints.waiting(&model.nodes[0].node).await == 0 {
             return;
         }
-        world.round(false).await;
+        model.round(false).await;
         db.clock.advance(Duration::from_secs(30));
     }
-    panic!("not everything was told");
+    panic!("not all events were delivered");
 }
 
-/// A few messages each round: no status goes backwards, and a final one stays.
-async fn look_again(world: &mut World<'_>, seen: &mut HashMap<MessageId, State>) {
-    for _ in 0..4.min(world.made.len()) {
-        let (caller, id) = world.made[world.rng.usize(..world.made.len())];
-        let now = world.machines[0].node.state(&world.callers[caller], id).await;
+/// Asserts for a few messages that no status goes backwards and a final one does not change.
+async fn check_progress(model: &mut Model<'_>, seen: &mut HashMap<MessageId, MessageState>) {
+    for _ in 0..4.min(model.made.len()) {
+        let (caller, id) = model.made[model.rng.usize(..model.made.len())];
+        let now = model.nodes[0].node.state(&model.callers[caller], id).await;
         if let Some(before) = seen.insert(id, now.clone()) {
-            let rank = |s: &State| (s.status.is_final(), s.status == Status::Sent);
+            let rank = |s: &MessageState| (s.status.is_final(), s.status == MessageStatus::Sent);
             assert!(rank(&now) >= rank(&before), "{id}: {before:?} became {now:?}");
-            assert!(!before.status.is_final() || now.status == before.status, "{id} came back");
-            assert!(now.captured >= before.captured, "{id} was paid back");
+            assert!(
+                !before.status.is_final() || now.status == before.status,
+                "{id} left its final status"
+            );
+            assert!(now.captured >= before.captured, "the charge of {id} decreased");
         }
     }
 }
 
-/// Nothing new comes, and the carrier is in its best mood, until nothing is queued any more.
-async fn drain(db: &TestDb, world: &mut World<'_>) {
-    world.carrier.moods = Moods { refused: 0, put_off: 0, lost: 0, deaths: 0, naps: 0 };
+/// Runs rounds without new messages and without carrier faults until the queue is empty.
+async fn drain(db: &TestDb, model: &mut Model<'_>) {
+    model.carrier.fault_rates =
+        FaultRates { refused: 0, deferred: 0, lost: 0, crashes: 0, pauses: 0 };
     for _ in 0..200 {
-        world.round(false).await;
+        model.round(false).await;
         db.clock.advance(Duration::from_secs(30));
-        let node = &world.machines[0].node;
+        let node = &model.nodes[0].node;
         let mut conn = node.cx.db.read().await.unwrap();
         let (depth, _) = queue::depth(&mut conn, node.carrier).await.unwrap();
         drop(conn);
-        if depth == 0 && states(world).await.iter().all(|(_, _, s)| s.status != Status::Queued) {
+        if depth == 0
+            && states(model).await.iter().all(|(_, _, s)| s.status != MessageStatus::Queued)
+        {
             return;
         }
     }
-    panic!("the queue was not drained");
+    panic!("the queue is not empty");
 }
 
-async fn states(world: &World<'_>) -> Vec<(usize, MessageId, State)> {
+async fn states(model: &Model<'_>) -> Vec<(usize, MessageId, MessageState)> {
     let mut all = Vec::new();
-    for (caller, id) in &world.made {
-        let state = world.machines[0].node.state(&world.callers[*caller], *id).await;
+    for (caller, id) in &model.made {
+        let state = model.nodes[0].node.state(&model.callers[*caller], *id).await;
         all.push((*caller, *id, state));
     }
     all
 }
 
-/// What came in is what is left and what was captured, account by account.
-async fn count_the_money(world: &World<'_>, all: &[(usize, MessageId, State)]) {
-    for (i, (caller, (_, credit))) in world.callers.iter().zip(CREDITS).enumerate() {
-        let (available, reserved) = world.machines[0].node.balance(caller).await;
+/// Asserts for each account that its credit equals its balance plus the captured amounts.
+async fn check_balances(model: &Model<'_>, all: &[(usize, MessageId, MessageState)]) {
+    for (i, (caller, (_, credit))) in model.callers.iter().zip(CREDITS).enumerate() {
+        let (available, reserved) = model.nodes[0].node.balance(caller).await;
         let spent: i64 = all.iter().filter(|(c, ..)| *c == i).map(|(.., s)| s.captured.0).sum();
         assert_eq!((available + spent, reserved), (credit, 0), "account {i}");
         assert!(spent > 0);
-        let of = |status| all.iter().filter(|(c, _, s)| *c == i && s.status == status).count();
-        let (delivered, failed) = (of(Status::Delivered), of(Status::Failed));
-        let seen = overview(&world.machines[0].node.cx, caller, Range::Days30).await.unwrap();
+        let count = |status| all.iter().filter(|(c, _, s)| *c == i && s.status == status).count();
+        let (delivered, failed) = (count(MessageStatus::Delivered), count(MessageStatus::Failed));
+        let seen = overview(&model.nodes[0].node.cx, caller, StatsRange::Days30).await.unwrap();
         let counted = [seen.total.delivered, seen.total.failed, seen.total.accepted];
-        let there = [delivered, failed, delivered + failed].map(|n| i64::try_from(n).unwrap());
-        assert_eq!((counted, seen.total.spent.0), (there, spent), "the figures of account {i}");
+        let expected = [delivered, failed, delivered + failed].map(|n| i64::try_from(n).unwrap());
+        assert_eq!((counted, seen.total.spent.0), (expected, spent), "statistics of account {i}");
     }
 }

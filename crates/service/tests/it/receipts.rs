@@ -1,38 +1,26 @@
-//! Receipts: whichever half of a part comes first, both meet once.
+//! Receipts: outcome and receipt of a part are matched once, in any order.
 
 use crate::node::{ANN, Node, accepted, delivered, outcome, parts, receipt, text};
-use crate::support::{TestDb, on_both_engines};
 use heliograph_domain::id::MessageId;
-use heliograph_domain::message::{Failure, FailureCode, Status};
+use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::{Receipt, Verdict};
-use heliograph_service::caller::Caller;
-use heliograph_service::dispatch::judge;
-use heliograph_service::janitor;
-use heliograph_service::messages::DEFAULT_VALIDITY;
-use heliograph_service::writer::{Handed, Progress};
+use heliograph_service::kernel::caller::Caller;
+use heliograph_service::kernel::commands::claim::DispatchItem;
+use heliograph_service::kernel::commands::progress::Progress;
+use heliograph_service::messaging::dispatch::evaluate_outcomes;
+use heliograph_service::messaging::messages::DEFAULT_VALIDITY;
+use heliograph_service::operations::maintenance;
+use heliograph_testing::TestDb;
 use std::sync::Arc;
 use std::time::Duration;
 
-on_both_engines!(receipts:
-    the_receipt_comes_before_the_outcome,
-    outcome_and_receipt_come_in_one_batch,
-    a_receipt_that_comes_twice_counts_once,
-    an_id_is_found_in_its_other_spellings,
-    a_receipt_for_somebody_else_changes_nothing,
-    an_early_receipt_meets_its_part_in_another_spelling,
-    early_receipts_of_parts_wait_for_their_outcomes,
-    a_carrier_that_names_two_messages_alike_stops_nothing,
-    a_message_without_a_receipt_fails_in_the_end,
-    orphans_are_swept_away,
-);
-
-/// A node, an account, and so many messages on their way.
-async fn on_their_way(db: &TestDb, n: usize) -> (Node, Arc<Caller>, Vec<Handed>) {
+/// Starts a node and an account with `n` submitted messages.
+async fn submitted(db: &TestDb, n: usize) -> (Node, Arc<Caller>, Vec<DispatchItem>) {
     let node = Node::start(db).await;
     let ann = node.account("ann@example.com", 10_000).await;
-    node.open().await;
+    node.open_queue().await;
     for _ in 0..n {
         node.send(&ann, text("Hello")).await;
     }
@@ -41,57 +29,67 @@ async fn on_their_way(db: &TestDb, n: usize) -> (Node, Arc<Caller>, Vec<Handed>)
     (node, ann, held)
 }
 
-fn id(held: &Handed) -> MessageId {
+fn id(held: &DispatchItem) -> MessageId {
     held.leased.message.id
 }
 
 fn failed() -> Verdict {
-    Verdict::Failed(Failure::plain(FailureCode::Unreachable))
+    Verdict::Failed(Failure::new(FailureCode::Unreachable))
 }
 
-async fn the_receipt_comes_before_the_outcome(db: TestDb) {
-    let (node, ann, held) = on_their_way(&db, 2).await;
-    node.hear(vec![delivered("a"), receipt("b", &failed())]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receipt_arrives_before_the_outcome() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 2).await;
+    node.commit_receipts(vec![delivered("a"), receipt("b", &failed())]).await;
     for held in &held {
-        assert_eq!(node.status(&ann, id(held)).await, Status::Queued);
+        assert_eq!(node.status(&ann, id(held)).await, MessageStatus::Queued);
     }
     node.settle(vec![outcome(&held[0], accepted("a")), outcome(&held[1], accepted("b"))]).await;
     let state = node.state(&ann, id(&held[0])).await;
-    assert_eq!((state.status, state.captured), (Status::Delivered, Amount(100)));
+    assert_eq!((state.status, state.captured), (MessageStatus::Delivered, Amount(100)));
     let state = node.state(&ann, id(&held[1])).await;
-    assert_eq!((state.status, state.captured), (Status::Failed, Amount(100)));
-    assert_eq!(state.failure, Some(Failure::plain(FailureCode::Unreachable)));
+    assert_eq!((state.status, state.captured), (MessageStatus::Failed, Amount(100)));
+    assert_eq!(state.failure, Some(Failure::new(FailureCode::Unreachable)));
     node.check().await;
 }
 
-async fn outcome_and_receipt_come_in_one_batch(db: TestDb) {
-    let (node, ann, held) = on_their_way(&db, 3).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn outcome_and_receipt_arrive_in_one_batch() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 3).await;
     let settlements: Vec<_> =
         held.iter().zip(["a", "b", "c"]).map(|(h, id)| outcome(h, accepted(id))).collect();
     let receipts = [delivered("a"), receipt("b", &failed())];
     let receipts = receipts.map(|r| (node.carrier, r)).into();
-    node.tell(Progress { settlements, receipts, ..Progress::default() }).await;
-    for (held, status) in held.iter().zip([Status::Delivered, Status::Failed, Status::Sent]) {
+    node.commit_progress(Progress { settlements, receipts, ..Progress::default() }).await;
+    for (held, status) in
+        held.iter().zip([MessageStatus::Delivered, MessageStatus::Failed, MessageStatus::Sent])
+    {
         let state = node.state(&ann, id(held)).await;
         assert_eq!((state.status, state.captured), (status, Amount(100)));
     }
     node.check().await;
 }
 
-async fn a_receipt_that_comes_twice_counts_once(db: TestDb) {
-    let (node, ann, held) = on_their_way(&db, 1).await;
-    node.hear(vec![delivered("a"), delivered("a")]).await;
-    node.hear(vec![delivered("a")]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn duplicate_receipt_counts_once() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 1).await;
+    node.commit_receipts(vec![delivered("a"), delivered("a")]).await;
+    node.commit_receipts(vec![delivered("a")]).await;
     node.settle(vec![outcome(&held[0], accepted("a"))]).await;
     let before = node.state(&ann, id(&held[0])).await;
-    assert_eq!(before.status, Status::Delivered);
+    assert_eq!(before.status, MessageStatus::Delivered);
     db.clock.advance(Duration::from_secs(9));
-    node.hear(vec![delivered("a"), receipt("a", &failed())]).await;
+    node.commit_receipts(vec![delivered("a"), receipt("a", &failed())]).await;
     assert_eq!(node.state(&ann, id(&held[0])).await, before);
     node.check().await;
 }
 
-async fn an_id_is_found_in_its_other_spellings(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn message_id_is_found_in_other_notations() {
+    let db = TestDb::new().await;
     let spellings = [
         ("1234567890", "499602D2"),
         ("499602d3", "1234567891"),
@@ -99,123 +97,144 @@ async fn an_id_is_found_in_its_other_spellings(db: TestDb) {
         ("7b", "0000000123"),
         ("ab-77", "AB-77"),
     ];
-    let (node, ann, held) = on_their_way(&db, 2 * spellings.len()).await;
-    for (i, (ours, theirs)) in spellings.into_iter().enumerate() {
-        // One half after the other.
-        node.settle(vec![outcome(&held[2 * i], accepted(ours))]).await;
-        node.hear(vec![delivered(theirs)]).await;
-        assert_eq!(node.status(&ann, id(&held[2 * i])).await, Status::Delivered, "{theirs}");
-        // Both at once.
-        let settlements = vec![outcome(&held[2 * i + 1], accepted(ours))];
-        let receipts = vec![(node.carrier, delivered(theirs))];
-        node.tell(Progress { settlements, receipts, ..Progress::default() }).await;
-        assert_eq!(node.status(&ann, id(&held[2 * i + 1])).await, Status::Delivered, "{theirs}");
+    let (node, ann, held) = submitted(&db, 2 * spellings.len()).await;
+    for (i, (in_response, in_receipt)) in spellings.into_iter().enumerate() {
+        // Outcome and receipt in separate batches.
+        node.settle(vec![outcome(&held[2 * i], accepted(in_response))]).await;
+        node.commit_receipts(vec![delivered(in_receipt)]).await;
+        assert_eq!(
+            node.status(&ann, id(&held[2 * i])).await,
+            MessageStatus::Delivered,
+            "{in_receipt}"
+        );
+        // Outcome and receipt in one batch.
+        let settlements = vec![outcome(&held[2 * i + 1], accepted(in_response))];
+        let receipts = vec![(node.carrier, delivered(in_receipt))];
+        node.commit_progress(Progress { settlements, receipts, ..Progress::default() }).await;
+        assert_eq!(
+            node.status(&ann, id(&held[2 * i + 1])).await,
+            MessageStatus::Delivered,
+            "{in_receipt}"
+        );
     }
     node.check().await;
 }
 
-async fn a_receipt_for_somebody_else_changes_nothing(db: TestDb) {
-    let (node, ann, held) = on_their_way(&db, 2).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receipt_for_another_recipient_changes_nothing() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 2).await;
     let somebody = Recipient(ANN.0 + 1);
     let stray = |id| Receipt { recipient: somebody, ..receipt(id, &failed()) };
-    // Before the outcome, with it, and after it.
-    node.hear(vec![stray("a")]).await;
+    // Receipts before the outcome, in the same batch, and after it.
+    node.commit_receipts(vec![stray("a")]).await;
     node.settle(vec![outcome(&held[0], accepted("a"))]).await;
     let settlements = vec![outcome(&held[1], accepted("b"))];
-    node.tell(Progress {
+    node.commit_progress(Progress {
         settlements,
         receipts: vec![(node.carrier, stray("b"))],
         ..Progress::default()
     })
     .await;
-    node.hear(vec![stray("a"), stray("b")]).await;
+    node.commit_receipts(vec![stray("a"), stray("b")]).await;
     for held in &held {
-        assert_eq!(node.status(&ann, id(held)).await, Status::Sent);
+        assert_eq!(node.status(&ann, id(held)).await, MessageStatus::Sent);
     }
-    node.hear(vec![delivered("a"), delivered("b")]).await;
+    node.commit_receipts(vec![delivered("a"), delivered("b")]).await;
     for held in &held {
-        assert_eq!(node.status(&ann, id(held)).await, Status::Delivered);
+        assert_eq!(node.status(&ann, id(held)).await, MessageStatus::Delivered);
     }
     node.check().await;
 }
 
-async fn an_early_receipt_meets_its_part_in_another_spelling(db: TestDb) {
-    let (node, ann, held) = on_their_way(&db, 3).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn early_receipt_matches_its_part_in_another_notation() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 3).await;
     let stray = Receipt { recipient: Recipient(447_900_000_000), ..delivered("0000001B") };
-    node.hear(vec![delivered("000000FF"), delivered("0000001A"), stray]).await;
+    node.commit_receipts(vec![delivered("000000FF"), delivered("0000001A"), stray]).await;
     let taken = ["26", "27", "255"];
     let taken = held.iter().zip(taken).map(|(h, id)| outcome(h, accepted(id)));
     node.settle(taken.collect()).await;
     for held in &held {
-        assert_eq!(node.status(&ann, id(held)).await, Status::Sent);
+        assert_eq!(node.status(&ann, id(held)).await, MessageStatus::Sent);
     }
     for _ in 0..2 {
-        node.writing(async |writer| janitor::match_early_receipts(&node.cx, &writer).await)
+        node.writing(async |writer| maintenance::match_early_receipts(&node.cx, &writer).await)
             .await
             .unwrap();
-        assert_eq!(node.status(&ann, id(&held[0])).await, Status::Delivered);
-        assert_eq!(node.status(&ann, id(&held[1])).await, Status::Sent, "not its recipient");
-        assert_eq!(node.status(&ann, id(&held[2])).await, Status::Delivered);
+        assert_eq!(node.status(&ann, id(&held[0])).await, MessageStatus::Delivered);
+        assert_eq!(node.status(&ann, id(&held[1])).await, MessageStatus::Sent, "not its recipient");
+        assert_eq!(node.status(&ann, id(&held[2])).await, MessageStatus::Delivered);
     }
     node.check().await;
 }
 
-async fn early_receipts_of_parts_wait_for_their_outcomes(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn early_receipts_of_parts_wait_for_their_outcomes() {
+    let db = TestDb::new().await;
     let node = Node::start(&db).await;
     let ann = node.account("ann@example.com", 1_000).await;
-    node.open().await;
+    node.open_queue().await;
     let id = node.send(&ann, parts(3)).await;
     let held = node.arrived();
-    node.hear(vec![delivered("c"), delivered("a")]).await;
+    node.commit_receipts(vec![delivered("c"), delivered("a")]).await;
     let outcomes = [(1, accepted("a")), (2, accepted("b")), (3, accepted("c"))];
-    node.settle(vec![judge(&held[0].leased, outcomes.into())]).await;
+    node.settle(vec![evaluate_outcomes(&held[0].leased, outcomes.into())]).await;
     let state = node.state(&ann, id).await;
-    assert_eq!((state.status, state.parts_delivered), (Status::Sent, 2));
-    node.hear(vec![delivered("b")]).await;
-    assert_eq!(node.status(&ann, id).await, Status::Delivered);
+    assert_eq!((state.status, state.parts_delivered), (MessageStatus::Sent, 2));
+    node.commit_receipts(vec![delivered("b")]).await;
+    assert_eq!(node.status(&ann, id).await, MessageStatus::Delivered);
     node.check().await;
 }
 
-/// Some answer every submission with the same id. Nothing can tell their receipts apart, but
-/// everything that was taken is SENT.
-async fn a_carrier_that_names_two_messages_alike_stops_nothing(db: TestDb) {
-    let (node, ann, held) = on_their_way(&db, 3).await;
+/// Some carriers return the same id for every submission. Their receipts are indistinguishable, but
+/// every accepted message is SENT.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn duplicate_smsc_ids_do_not_block_messages() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 3).await;
     node.settle(held.iter().map(|h| outcome(h, accepted("0"))).collect()).await;
     for held in &held {
-        assert_eq!(node.status(&ann, id(held)).await, Status::Sent);
+        assert_eq!(node.status(&ann, id(held)).await, MessageStatus::Sent);
     }
-    node.hear(vec![delivered("0")]).await;
-    assert_eq!(node.status(&ann, id(&held[2])).await, Status::Delivered);
+    node.commit_receipts(vec![delivered("0")]).await;
+    assert_eq!(node.status(&ann, id(&held[2])).await, MessageStatus::Delivered);
     assert_eq!(node.balance(&ann).await, (9_700, 0));
     node.check().await;
 }
 
-async fn a_message_without_a_receipt_fails_in_the_end(db: TestDb) {
-    let (node, ann, held) = on_their_way(&db, 2).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn message_without_a_receipt_fails_after_the_timeout() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 2).await;
     node.settle(vec![outcome(&held[0], accepted("a")), outcome(&held[1], accepted("b"))]).await;
-    node.hear(vec![delivered("b")]).await;
+    node.commit_receipts(vec![delivered("b")]).await;
     let day = Duration::from_secs(24 * 3_600);
-    for (later, status) in
-        [(DEFAULT_VALIDITY + day, Status::Sent), (Duration::from_millis(1), Status::Failed)]
-    {
+    for (later, status) in [
+        (DEFAULT_VALIDITY + day, MessageStatus::Sent),
+        (Duration::from_millis(1), MessageStatus::Failed),
+    ] {
         db.clock.advance(later);
-        node.writing(async |writer| janitor::time_out_receipts(&node.cx, &writer).await)
+        node.writing(async |writer| maintenance::time_out_receipts(&node.cx, &writer).await)
             .await
             .unwrap();
         assert_eq!(node.status(&ann, id(&held[0])).await, status);
     }
     let failed = node.state(&ann, id(&held[0])).await;
-    assert_eq!(failed.failure, Some(Failure::plain(FailureCode::ReceiptTimeout)));
-    assert_eq!(node.status(&ann, id(&held[1])).await, Status::Delivered);
+    assert_eq!(failed.failure, Some(Failure::new(FailureCode::ReceiptTimeout)));
+    assert_eq!(node.status(&ann, id(&held[1])).await, MessageStatus::Delivered);
     assert_eq!(node.balance(&ann).await, (9_800, 0));
     node.check().await;
 }
 
-async fn orphans_are_swept_away(db: TestDb) {
-    let (node, ann, held) = on_their_way(&db, 1).await;
-    node.hear(vec![delivered("a")]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orphaned_receipts_are_deleted() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 1).await;
+    node.commit_receipts(vec![delivered("a")]).await;
     db.clock.advance(Duration::from_secs(72 * 3_600) + Duration::from_millis(1));
-    janitor::sweep(&node.cx).await.unwrap();
+    maintenance::delete_outdated(&node.cx).await.unwrap();
     node.settle(vec![outcome(&held[0], accepted("a"))]).await;
-    assert_eq!(node.status(&ann, id(&held[0])).await, Status::Sent);
+    assert_eq!(node.status(&ann, id(&held[0])).await, MessageStatus::Sent);
 }

@@ -1,87 +1,83 @@
-//! Retries: what a carrier put off, what is in doubt, and what has expired.
+//! Retries of messages after temporary errors, in doubt, and after expiry.
 
 use crate::node::{Node, accepted, delivered, outcome, parts, receipt, text};
-use crate::support::{TestDb, on_both_engines};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::lease::LEASE;
-use heliograph_domain::message::{Failure, FailureCode, Status};
+use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
 use heliograph_domain::money::Amount;
 use heliograph_domain::receipt::Verdict;
-use heliograph_domain::submission::Outcome;
-use heliograph_service::caller::Caller;
-use heliograph_service::dispatch::judge;
-use heliograph_service::messages::Send;
-use heliograph_service::writer::{Command, Handed};
-use heliograph_service::{janitor, nodes};
+use heliograph_domain::submission::SubmitOutcome;
+use heliograph_service::kernel::caller::Caller;
+use heliograph_service::kernel::commands::claim::DispatchItem;
+use heliograph_service::kernel::commands::command::Command;
+use heliograph_service::kernel::commands::renew::Renew;
+use heliograph_service::messaging::dispatch::evaluate_outcomes;
+use heliograph_service::messaging::messages::SendRequest;
+use heliograph_service::operations::maintenance;
+use heliograph_service::operations::nodes;
+use heliograph_testing::TestDb;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-on_both_engines!(retries:
-    waits_grow_from_try_to_try,
-    a_busy_carrier_is_no_try,
-    what_was_not_sent_is_due_at_once,
-    an_answer_that_may_mean_anything_is_tried_twice_more,
-    after_very_many_tries_no_is_taken_for_an_answer,
-    a_lost_response_is_doubted_once,
-    a_doubted_message_that_is_taken_is_a_possible_duplicate,
-    what_expired_is_not_submitted,
-    what_nobody_claims_expires,
-    the_work_of_a_dead_node_is_in_doubt,
-    a_lease_that_ran_out_goes_to_another_node,
-    a_renewed_lease_does_not,
-    parts_that_were_taken_are_not_sent_again,
-    a_message_that_fails_while_a_part_waits_is_not_sent_on,
-);
-
-async fn one(db: &TestDb, send: Send) -> (Node, Arc<Caller>, MessageId, Handed) {
+async fn send_one(db: &TestDb, send: SendRequest) -> (Node, Arc<Caller>, MessageId, DispatchItem) {
     let node = Node::start(db).await;
     let ann = node.account("ann@example.com", 1_000).await;
-    node.open().await;
+    node.open_queue().await;
     let id = node.send(&ann, send).await;
     let held = node.arrived().pop().unwrap();
     (node, ann, id, held)
 }
 
-/// Nothing is due before `wait` is over, and then the message is.
-async fn after(db: &TestDb, node: &Node, wait: Duration) -> Handed {
+/// Asserts that the message is due after exactly `wait`, and claims it.
+async fn claim_after(db: &TestDb, node: &Node, wait: Duration) -> DispatchItem {
     db.clock.advance(wait - Duration::from_millis(1));
     assert_eq!(node.claim().await.len(), 0, "not before {wait:?}");
     db.clock.advance(Duration::from_millis(1));
     node.claim().await.pop().unwrap()
 }
 
-async fn waits_grow_from_try_to_try(db: TestDb) {
-    let (node, ann, id, mut held) = one(&db, text("Hello")).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn back_off_grows_with_each_attempt() {
+    let db = TestDb::new().await;
+    let (node, ann, id, mut held) = send_one(&db, text("Hello")).await;
     for (tries, seconds) in [(0, 1), (1, 2), (2, 4), (3, 8)] {
         assert_eq!(held.leased.tries, tries);
-        node.settle(vec![outcome(&held, Outcome::Temporary { status: 0x45 })]).await;
-        held = after(&db, &node, Duration::from_secs(seconds)).await;
+        node.settle(vec![outcome(&held, SubmitOutcome::Temporary { status: 0x45 })]).await;
+        held = claim_after(&db, &node, Duration::from_secs(seconds)).await;
         assert!(!held.leased.in_doubt);
     }
     assert_eq!(node.balance(&ann).await, (900, 100));
     node.settle(vec![outcome(&held, accepted("a"))]).await;
-    assert_eq!(node.status(&ann, id).await, Status::Sent);
+    assert_eq!(node.status(&ann, id).await, MessageStatus::Sent);
     node.check().await;
 }
 
-async fn a_busy_carrier_is_no_try(db: TestDb) {
-    let (node, _, _, mut held) = one(&db, text("Hello")).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn throttling_does_not_count_as_an_attempt() {
+    let db = TestDb::new().await;
+    let (node, _, _, mut held) = send_one(&db, text("Hello")).await;
     for _ in 0..3 {
-        node.settle(vec![outcome(&held, Outcome::Throttled)]).await;
-        held = after(&db, &node, Duration::from_secs(1)).await;
+        node.settle(vec![outcome(&held, SubmitOutcome::Throttled)]).await;
+        held = claim_after(&db, &node, Duration::from_secs(1)).await;
         assert_eq!(held.leased.tries, 0);
     }
     node.check().await;
 }
 
-async fn what_was_not_sent_is_due_at_once(db: TestDb) {
-    let (node, _, id, held) = one(&db, text("Hello")).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unsent_message_is_due_at_once() {
+    let db = TestDb::new().await;
+    let (node, _, id, held) = send_one(&db, text("Hello")).await;
     let bob = node.account("bob@example.com", 100).await;
     let second = node.send(&bob, text("Hi")).await;
     let other = node.arrived().pop().unwrap();
-    node.settle(vec![outcome(&other, Outcome::NotSent), outcome(&held, Outcome::NotSent)]).await;
+    node.settle(vec![
+        outcome(&other, SubmitOutcome::NotSent),
+        outcome(&held, SubmitOutcome::NotSent),
+    ])
+    .await;
     let again = node.claim().await;
     let ids: Vec<_> = again.iter().map(|h| h.leased.message.id).collect();
     assert_eq!(ids, [id, second], "in their old order");
@@ -89,72 +85,82 @@ async fn what_was_not_sent_is_due_at_once(db: TestDb) {
     assert!(again.iter().all(|h| h.leased.lease.attempt == 2));
 }
 
-async fn an_answer_that_may_mean_anything_is_tried_twice_more(db: TestDb) {
-    let (node, ann, id, mut held) = one(&db, text("Hello")).await;
-    let ambiguous = Outcome::Ambiguous { status: 0x45 };
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ambiguous_status_is_retried_twice() {
+    let db = TestDb::new().await;
+    let (node, ann, id, mut held) = send_one(&db, text("Hello")).await;
+    let ambiguous = SubmitOutcome::Ambiguous { status: 0x45 };
     for seconds in [1, 2] {
         node.settle(vec![outcome(&held, ambiguous.clone())]).await;
-        held = after(&db, &node, Duration::from_secs(seconds)).await;
+        held = claim_after(&db, &node, Duration::from_secs(seconds)).await;
     }
     node.settle(vec![outcome(&held, ambiguous)]).await;
     let state = node.state(&ann, id).await;
     let carrier_code = Some("0x00000045".to_owned());
     let failure = Failure { code: FailureCode::CarrierError, carrier_code };
-    assert_eq!((state.status, state.failure), (Status::Failed, Some(failure)));
+    assert_eq!((state.status, state.failure), (MessageStatus::Failed, Some(failure)));
     assert_eq!(node.balance(&ann).await, (1_000, 0));
     node.check().await;
 }
 
-async fn after_very_many_tries_no_is_taken_for_an_answer(db: TestDb) {
-    let (node, ann, id, held) = one(&db, text("Hello")).await;
-    node.settle(vec![outcome(&held, Outcome::NotSent)]).await;
-    db.behind("UPDATE queue SET tries = 299").await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn message_fails_after_the_maximum_number_of_attempts() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, text("Hello")).await;
+    node.settle(vec![outcome(&held, SubmitOutcome::NotSent)]).await;
+    db.execute_raw("UPDATE queue SET tries = 299").await;
     let held = node.claim().await.pop().unwrap();
-    node.settle(vec![outcome(&held, Outcome::Temporary { status: 0x14 })]).await;
-    let held = after(&db, &node, Duration::from_secs(300)).await;
-    node.settle(vec![outcome(&held, Outcome::Temporary { status: 0x14 })]).await;
+    node.settle(vec![outcome(&held, SubmitOutcome::Temporary { status: 0x14 })]).await;
+    let held = claim_after(&db, &node, Duration::from_secs(300)).await;
+    node.settle(vec![outcome(&held, SubmitOutcome::Temporary { status: 0x14 })]).await;
     let state = node.state(&ann, id).await;
     assert_eq!(state.failure.unwrap().carrier_code.as_deref(), Some("0x00000014"));
-    assert_eq!((state.status, node.balance(&ann).await), (Status::Failed, (1_000, 0)));
+    assert_eq!((state.status, node.balance(&ann).await), (MessageStatus::Failed, (1_000, 0)));
     node.check().await;
 }
 
-async fn a_lost_response_is_doubted_once(db: TestDb) {
-    let (node, ann, id, held) = one(&db, text("Hello")).await;
-    node.settle(vec![outcome(&held, Outcome::InDoubt)]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_response_is_retried_once() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, text("Hello")).await;
+    node.settle(vec![outcome(&held, SubmitOutcome::InDoubt)]).await;
     let state = node.state(&ann, id).await;
-    assert_eq!((state.status, state.in_doubt), (Status::Queued, true));
+    assert_eq!((state.status, state.in_doubt), (MessageStatus::Queued, true));
     let held = node.claim().await.pop().unwrap();
     assert_eq!((held.leased.doubts, held.leased.tries), (1, 1));
-    node.settle(vec![outcome(&held, Outcome::InDoubt)]).await;
+    node.settle(vec![outcome(&held, SubmitOutcome::InDoubt)]).await;
     let state = node.state(&ann, id).await;
-    assert_eq!(state.failure, Some(Failure::plain(FailureCode::CarrierError)));
-    assert_eq!((state.status, state.in_doubt), (Status::Failed, false));
+    assert_eq!(state.failure, Some(Failure::new(FailureCode::CarrierError)));
+    assert_eq!((state.status, state.in_doubt), (MessageStatus::Failed, false));
     assert!(state.possible_duplicate);
     assert_eq!(node.balance(&ann).await, (1_000, 0));
     node.check().await;
 }
 
-async fn a_doubted_message_that_is_taken_is_a_possible_duplicate(db: TestDb) {
-    let (node, ann, id, held) = one(&db, text("Hello")).await;
-    node.settle(vec![outcome(&held, Outcome::InDoubt)]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn resent_message_in_doubt_is_a_possible_duplicate() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, text("Hello")).await;
+    node.settle(vec![outcome(&held, SubmitOutcome::InDoubt)]).await;
     let held = node.claim().await.pop().unwrap();
     node.settle(vec![outcome(&held, accepted("a"))]).await;
-    node.hear(vec![delivered("a")]).await;
+    node.commit_receipts(vec![delivered("a")]).await;
     let state = node.state(&ann, id).await;
-    assert_eq!((state.status, state.in_doubt), (Status::Delivered, false));
+    assert_eq!((state.status, state.in_doubt), (MessageStatus::Delivered, false));
     assert!(state.possible_duplicate);
     assert_eq!(node.balance(&ann).await, (900, 0));
     node.check().await;
 }
 
-fn short() -> Send {
-    Send { validity: Duration::from_secs(60), ..text("Hello") }
+fn short() -> SendRequest {
+    SendRequest { validity: Duration::from_secs(60), ..text("Hello") }
 }
 
-async fn what_expired_is_not_submitted(db: TestDb) {
-    let (node, ann, id, held) = one(&db, short()).await;
-    node.settle(vec![outcome(&held, Outcome::Throttled)]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn expired_message_is_not_submitted() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, short()).await;
+    node.settle(vec![outcome(&held, SubmitOutcome::Throttled)]).await;
     let alive = node.send(&ann, text("Hello")).await;
     drop(node.arrived());
     db.clock.advance(Duration::from_secs(61));
@@ -162,73 +168,84 @@ async fn what_expired_is_not_submitted(db: TestDb) {
     let ids: Vec<_> = claimed.iter().map(|h| h.leased.message.id).collect();
     assert_eq!(ids, [alive]);
     let state = node.state(&ann, id).await;
-    assert_eq!(state.failure, Some(Failure::plain(FailureCode::Expired)));
-    assert_eq!((state.status, node.balance(&ann).await), (Status::Failed, (900, 100)));
+    assert_eq!(state.failure, Some(Failure::new(FailureCode::Expired)));
+    assert_eq!((state.status, node.balance(&ann).await), (MessageStatus::Failed, (900, 100)));
     node.check().await;
 }
 
-async fn what_nobody_claims_expires(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unclaimed_message_expires() {
+    let db = TestDb::new().await;
     let node = Node::start(&db).await;
     let ann = node.account("ann@example.com", 1_000).await;
     let gone = node.send(&ann, short()).await;
     let alive = node.send(&ann, text("Hello")).await;
     let expire = async || {
-        node.writing(async |writer| janitor::expire(&node.cx, &writer).await).await.unwrap();
+        node.writing(async |writer| maintenance::expire_messages(&node.cx, &writer).await)
+            .await
+            .unwrap();
     };
     db.clock.advance(Duration::from_millis(59_999));
     expire().await;
-    assert_eq!(node.status(&ann, gone).await, Status::Queued);
+    assert_eq!(node.status(&ann, gone).await, MessageStatus::Queued);
     db.clock.advance(Duration::from_millis(1));
     expire().await;
     let state = node.state(&ann, gone).await;
-    assert_eq!(state.failure, Some(Failure::plain(FailureCode::Expired)));
-    assert_eq!(node.status(&ann, alive).await, Status::Queued);
+    assert_eq!(state.failure, Some(Failure::new(FailureCode::Expired)));
+    assert_eq!(node.status(&ann, alive).await, MessageStatus::Queued);
     assert_eq!(node.balance(&ann).await, (900, 100));
     node.check().await;
 }
 
-async fn the_work_of_a_dead_node_is_in_doubt(db: TestDb) {
-    let (node, ann, id, held) = one(&db, text("Hello")).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_of_a_crashed_node_are_in_doubt() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, text("Hello")).await;
     let again = nodes::start(&node.cx.db, Uuid::from_u128(1)).await.unwrap();
     assert_eq!(again, node.cx.node);
     let second = node.claim().await.pop().unwrap();
     assert!(second.leased.in_doubt);
     let state = node.state(&ann, id).await;
     assert!(state.in_doubt && state.possible_duplicate);
-    // What the former self had learned comes too late for the queue, but is true all the same.
+    // The former process's outcome is too late for the queue but still recorded.
     node.settle(vec![outcome(&held, accepted("a"))]).await;
-    assert_eq!(node.status(&ann, id).await, Status::Sent);
+    assert_eq!(node.status(&ann, id).await, MessageStatus::Sent);
     node.settle(vec![outcome(&second, accepted("b"))]).await;
     let state = node.state(&ann, id).await;
-    assert_eq!((state.status, state.captured), (Status::Sent, Amount(100)));
+    assert_eq!((state.status, state.captured), (MessageStatus::Sent, Amount(100)));
     assert_eq!(node.balance(&ann).await, (900, 0));
     node.check().await;
 }
 
-async fn a_lease_that_ran_out_goes_to_another_node(db: TestDb) {
-    let (node, ann, id, held) = one(&db, text("Hello")).await;
-    let other = Node::with(&db, db.again().await, (2, 8)).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn expired_lease_goes_to_another_node() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, text("Hello")).await;
+    let other = Node::with(&db, db.reopen().await, 2, 8).await;
     assert_eq!(other.claim().await.len(), 0);
-    // Each node measures the database's clock by itself: a second leaves room for that.
+    // Each node measures the database's clock by itself; one second is a tolerance for that.
     db.clock.advance(LEASE + Duration::from_secs(1));
     let second = other.claim().await.pop().unwrap();
     assert!(second.leased.in_doubt);
     assert_eq!((second.leased.lease.owner, second.leased.lease.attempt), (other.cx.node, 2));
-    // The first holder wakes up and gives its lease back: it has none.
-    node.settle(vec![outcome(&held, Outcome::NotSent)]).await;
+    // The first holder resumes and reports with its lost lease, which has no effect (fencing).
+    node.settle(vec![outcome(&held, SubmitOutcome::NotSent)]).await;
     assert_eq!(node.claim().await.len(), 0);
     other.settle(vec![outcome(&second, accepted("a"))]).await;
-    node.hear(vec![delivered("a")]).await;
-    assert_eq!(node.status(&ann, id).await, Status::Delivered);
+    node.commit_receipts(vec![delivered("a")]).await;
+    assert_eq!(node.status(&ann, id).await, MessageStatus::Delivered);
     node.check().await;
 }
 
-async fn a_renewed_lease_does_not(db: TestDb) {
-    let (node, _, _, held) = one(&db, text("Hello")).await;
-    let other = Node::with(&db, db.again().await, (2, 8)).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewed_lease_stays_with_its_node() {
+    let db = TestDb::new().await;
+    let (node, _, _, held) = send_one(&db, text("Hello")).await;
+    let other = Node::with(&db, db.reopen().await, 2, 8).await;
     db.clock.advance(Duration::from_secs(50));
     let (reply, mut answer) = oneshot::channel();
-    node.write(vec![Command::Renew(vec![held.leased.lease.clone()], reply)]).await;
+    node.write(vec![Command::Renew(Renew { leases: vec![held.leased.lease.clone()], reply })])
+        .await;
     answer.try_recv().unwrap().unwrap();
     db.clock.advance(Duration::from_secs(50));
     assert_eq!(other.claim().await.len(), 0);
@@ -236,33 +253,37 @@ async fn a_renewed_lease_does_not(db: TestDb) {
     assert_eq!(other.claim().await.len(), 1);
 }
 
-async fn parts_that_were_taken_are_not_sent_again(db: TestDb) {
-    let (node, ann, id, held) = one(&db, parts(3)).await;
-    let outcomes = vec![(1, accepted("a")), (2, Outcome::Throttled), (3, accepted("c"))];
-    node.settle(vec![judge(&held.leased, outcomes)]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepted_parts_are_not_sent_again() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, parts(3)).await;
+    let outcomes = vec![(1, accepted("a")), (2, SubmitOutcome::Throttled), (3, accepted("c"))];
+    node.settle(vec![evaluate_outcomes(&held.leased, outcomes)]).await;
     let state = node.state(&ann, id).await;
-    assert_eq!((state.status, state.parts_accepted), (Status::Queued, 2));
+    assert_eq!((state.status, state.parts_accepted), (MessageStatus::Queued, 2));
     assert_eq!((state.captured, node.balance(&ann).await), (Amount(200), (700, 100)));
-    node.hear(vec![delivered("c")]).await;
-    let mut held = after(&db, &node, Duration::from_secs(1)).await;
-    held.leased.parts_taken.sort_unstable();
-    assert_eq!(held.leased.parts_taken, [1, 3]);
-    node.settle(vec![judge(&held.leased, vec![(2, accepted("b"))])]).await;
-    assert_eq!(node.status(&ann, id).await, Status::Sent);
-    node.hear(vec![delivered("a"), delivered("b")]).await;
+    node.commit_receipts(vec![delivered("c")]).await;
+    let mut held = claim_after(&db, &node, Duration::from_secs(1)).await;
+    held.leased.accepted_parts.sort_unstable();
+    assert_eq!(held.leased.accepted_parts, [1, 3]);
+    node.settle(vec![evaluate_outcomes(&held.leased, vec![(2, accepted("b"))])]).await;
+    assert_eq!(node.status(&ann, id).await, MessageStatus::Sent);
+    node.commit_receipts(vec![delivered("a"), delivered("b")]).await;
     let state = node.state(&ann, id).await;
-    assert_eq!((state.status, state.captured), (Status::Delivered, Amount(300)));
+    assert_eq!((state.status, state.captured), (MessageStatus::Delivered, Amount(300)));
     node.check().await;
 }
 
-async fn a_message_that_fails_while_a_part_waits_is_not_sent_on(db: TestDb) {
-    let (node, ann, id, held) = one(&db, parts(2)).await;
-    let outcomes = vec![(1, accepted("a")), (2, Outcome::Throttled)];
-    node.settle(vec![judge(&held.leased, outcomes)]).await;
-    let failed = Verdict::Failed(Failure::plain(FailureCode::Unreachable));
-    node.hear(vec![receipt("a", &failed)]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failed_message_is_not_continued() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, parts(2)).await;
+    let outcomes = vec![(1, accepted("a")), (2, SubmitOutcome::Throttled)];
+    node.settle(vec![evaluate_outcomes(&held.leased, outcomes)]).await;
+    let failed = Verdict::Failed(Failure::new(FailureCode::Unreachable));
+    node.commit_receipts(vec![receipt("a", &failed)]).await;
     let state = node.state(&ann, id).await;
-    assert_eq!((state.status, state.captured), (Status::Failed, Amount(100)));
+    assert_eq!((state.status, state.captured), (MessageStatus::Failed, Amount(100)));
     assert_eq!(node.balance(&ann).await, (900, 0));
     db.clock.advance(Duration::from_secs(1));
     assert_eq!(node.claim().await.len(), 0);

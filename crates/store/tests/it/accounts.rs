@@ -1,25 +1,15 @@
-//! Accounts and the ledger: money moves as a whole or not at all, and never below zero.
+//! Tests of accounts and the ledger: balance changes are atomic and never go below zero.
 
-use crate::rows::{account, at, balance, credit, look};
-use crate::support::{BEGIN, TestDb, on_both_engines};
+use crate::fixtures::{account, at, balance, credit};
 use heliograph_domain::id::{AccountId, Ids, UserId};
 use heliograph_domain::money::Amount;
-use heliograph_store::accounts::Dues;
-use heliograph_store::ledger::{self, Entry, Kind};
-use heliograph_store::{Db, Error, accounts, check};
+use heliograph_store::billing::ledger::{self, LedgerEntry, LedgerKind};
+use heliograph_store::identity::accounts;
+use heliograph_store::identity::accounts::BalanceChange;
+use heliograph_store::operations::check;
+use heliograph_store::{Db, StoreError};
+use heliograph_testing::{START, TestDb};
 use tokio::task::JoinSet;
-
-on_both_engines!(accounts:
-    an_account_is_opened_once_for_an_address,
-    all_accounts_are_listed_the_oldest_first,
-    money_is_reserved_all_or_nothing,
-    money_moves_for_many_accounts_at_once,
-    what_is_due_can_be_set_aside_at_once,
-    no_balance_falls_below_zero,
-    reservations_at_the_same_time_never_spend_twice,
-    the_ledger_changes_the_balance_with_its_row,
-    a_balance_never_wraps_around,
-);
 
 async fn reserve(db: &Db, wanted: &[(AccountId, i64)]) -> Vec<AccountId> {
     let wanted: Vec<_> = wanted.iter().map(|(id, n)| (*id, Amount(*n))).collect();
@@ -30,30 +20,34 @@ async fn reserve(db: &Db, wanted: &[(AccountId, i64)]) -> Vec<AccountId> {
     enough
 }
 
-async fn move_money(db: &Db, moves: &[(AccountId, i64, i64)]) -> heliograph_store::Result<()> {
+async fn move_money(db: &Db, moves: &[(AccountId, i64, i64)]) -> heliograph_store::StoreResult<()> {
     let moves: Vec<_> = moves.iter().map(|(id, a, r)| (*id, Amount(*a), Amount(*r))).collect();
     let mut tx = db.write().await?;
-    accounts::move_money(&mut tx, &moves).await?;
+    accounts::adjust_balances(&mut tx, &moves).await?;
     tx.commit().await
 }
 
-async fn an_account_is_opened_once_for_an_address(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_email_address_has_one_account() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 0).await;
     let mut tx = db.db.write().await.unwrap();
-    let other = (UserId(db.ids.next(BEGIN)), "ann@example.com");
+    let other = (UserId(db.ids.next(START)), "ann@example.com");
     let again = accounts::create(&mut tx, other, "USD", true, at(5)).await.unwrap();
     assert_eq!(again, None);
     tx.commit().await.unwrap();
     let mut conn = db.db.read().await.unwrap();
     let found = accounts::by_email(&mut conn, "ann@example.com").await.unwrap().unwrap();
     assert_eq!((found.id, found.name.as_str()), (ann, "ann@example.com"));
-    assert_eq!((found.currency.as_str(), found.created_at), ("EUR", BEGIN));
+    assert_eq!((found.currency.as_str(), found.created_at), ("EUR", START));
     assert_eq!((found.available, found.reserved), (Amount::ZERO, Amount::ZERO));
     assert_eq!(accounts::by_email(&mut conn, "Ann@example.com").await.unwrap(), None);
     assert_eq!(accounts::all(&mut conn).await.unwrap(), [found]);
 }
 
-async fn all_accounts_are_listed_the_oldest_first(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accounts_are_listed_oldest_first() {
+    let db = TestDb::new().await;
     let mut made = Vec::new();
     for name in ["zoe@example.com", "ann@example.com", "bob@example.com"] {
         made.push(account(&db, name, 1).await);
@@ -63,11 +57,13 @@ async fn all_accounts_are_listed_the_oldest_first(db: TestDb) {
     assert_eq!(all[0].name, "zoe@example.com");
 }
 
-async fn money_is_reserved_all_or_nothing(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn money_is_reserved_all_or_nothing() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 100).await;
     let bob = account(&db, "bob@example.com", 50).await;
-    let nobody = AccountId(i64::MAX);
-    assert_eq!(reserve(&db.db, &[(ann, 100), (bob, 51), (nobody, 1)]).await, [ann]);
+    let unknown = AccountId(i64::MAX);
+    assert_eq!(reserve(&db.db, &[(ann, 100), (bob, 51), (unknown, 1)]).await, [ann]);
     assert_eq!(balance(&db.db, ann).await, (0, 100));
     assert_eq!(balance(&db.db, bob).await, (50, 0));
     assert_eq!(reserve(&db.db, &[(ann, 1), (bob, 50)]).await, [bob]);
@@ -75,26 +71,31 @@ async fn money_is_reserved_all_or_nothing(db: TestDb) {
     assert_eq!(reserve(&db.db, &[]).await, []);
 }
 
-async fn what_is_due_can_be_set_aside_at_once(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn released_money_can_be_reserved_in_the_same_statement() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 100).await;
     let bob = account(&db, "bob@example.com", 100).await;
     assert_eq!(reserve(&db.db, &[(ann, 60), (bob, 60)]).await, [ann, bob]);
-    // Of the 60, 20 come back and 40 are spent; of 60 free ones 61 are too many.
-    let dues = |account, wanted| Dues {
+    // Of the 60 reserved, 20 are released and 40 captured; then 60 are available, and 61 too many.
+    let change = |account, wanted| BalanceChange {
         account,
         available: Amount(20),
         reserved: Amount(-60),
-        wanted: Amount(wanted),
+        to_reserve: Amount(wanted),
     };
     let mut tx = db.db.write().await.unwrap();
-    let enough = accounts::settle(&mut tx, &[dues(ann, 60), dues(bob, 61)]).await.unwrap();
+    let enough =
+        accounts::apply_changes(&mut tx, &[change(ann, 60), change(bob, 61)]).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(enough, [ann]);
     assert_eq!(balance(&db.db, ann).await, (0, 60));
     assert_eq!(balance(&db.db, bob).await, (40, 60));
 }
 
-async fn money_moves_for_many_accounts_at_once(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_balances_are_adjusted_at_once() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 100).await;
     let bob = account(&db, "bob@example.com", 50).await;
     assert_eq!(reserve(&db.db, &[(ann, 60), (bob, 20)]).await, [ann, bob]);
@@ -104,21 +105,25 @@ async fn money_moves_for_many_accounts_at_once(db: TestDb) {
     move_money(&db.db, &[]).await.unwrap();
 }
 
-async fn no_balance_falls_below_zero(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_balance_falls_below_zero() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 100).await;
     let bob = account(&db, "bob@example.com", 100).await;
     for wrong in [[(ann, 5, 0), (bob, -101, 0)], [(ann, 5, 0), (bob, 0, -1)]] {
         let refused = move_money(&db.db, &wrong).await;
-        assert!(matches!(refused, Err(Error::Db(_))), "{refused:?}");
+        assert!(matches!(refused, Err(StoreError::Db(_))), "{refused:?}");
     }
     assert_eq!(balance(&db.db, ann).await, (100, 0));
     assert_eq!(balance(&db.db, bob).await, (100, 0));
 }
 
-async fn reservations_at_the_same_time_never_spend_twice(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_reservations_never_overspend() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 100).await;
     let mut spending = JoinSet::new();
-    for node in [db.db.clone(), db.again().await] {
+    for node in [db.db.clone(), db.reopen().await] {
         for _ in 0..8 {
             let node = node.clone();
             spending.spawn(async move { reserve(&node, &[(ann, 30)]).await.len() });
@@ -128,7 +133,9 @@ async fn reservations_at_the_same_time_never_spend_twice(db: TestDb) {
     assert_eq!(balance(&db.db, ann).await, (10, 90));
 }
 
-async fn the_ledger_changes_the_balance_with_its_row(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ledger_entry_changes_the_balance() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 0).await;
     for (amount, done, balanced) in
         [(500, true, 500), (-200, true, 300), (-301, false, 300), (-300, true, 0), (-1, false, 0)]
@@ -136,36 +143,38 @@ async fn the_ledger_changes_the_balance_with_its_row(db: TestDb) {
         assert_eq!(credit(&db, ann, amount).await, done, "{amount}");
         assert_eq!(balance(&db.db, ann).await, (balanced, 0));
     }
-    let nobody = Entry {
-        id: db.ids.next(BEGIN),
+    let unknown = LedgerEntry {
+        id: db.ids.next(START),
         account: AccountId(i64::MAX),
-        kind: Kind::Credit,
+        kind: LedgerKind::Credit,
         amount: Amount(1),
         note: "",
-        at: BEGIN,
+        at: START,
     };
-    assert!(ledger::add(&mut db.db.write().await.unwrap(), &nobody).await.is_err());
+    assert!(ledger::add(&mut db.db.write().await.unwrap(), &unknown).await.is_err());
     let sql = "SELECT CAST(account AS text), CAST(amount AS text), note, CAST(created_at AS text)
         FROM ledger ORDER BY id";
-    let row = |n: &str| [ann.to_string(), n.into(), "thanks".into(), BEGIN.0.to_string()].to_vec();
-    assert_eq!(look(&db, sql).await, ["500", "-200", "-300"].map(row));
+    let row = |n: &str| [ann.to_string(), n.into(), "thanks".into(), START.0.to_string()].to_vec();
+    assert_eq!(db.query_raw(sql).await, ["500", "-200", "-300"].map(row));
     let mut snapshot = db.db.snapshot().await.unwrap();
     assert_eq!(check::violations(&mut snapshot).await.unwrap(), [""; 0]);
 }
 
-async fn a_balance_never_wraps_around(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_balance_never_wraps_around() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", i64::MAX).await;
     let mut tx = db.db.write().await.unwrap();
-    let one_more = Entry {
-        id: db.ids.next(BEGIN),
+    let one_more = LedgerEntry {
+        id: db.ids.next(START),
         account: ann,
-        kind: Kind::Credit,
+        kind: LedgerKind::Credit,
         amount: Amount(1),
         note: "",
-        at: BEGIN,
+        at: START,
     };
     let refused = ledger::add(&mut tx, &one_more).await;
-    assert!(matches!(refused, Err(Error::Db(_))), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Db(_))), "{refused:?}");
     drop(tx);
     assert_eq!(balance(&db.db, ann).await, (i64::MAX, 0));
 }

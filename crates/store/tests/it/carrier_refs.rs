@@ -1,41 +1,26 @@
-//! Carrier references: the two halves of a part meet once, whichever comes first.
+//! Tests of carrier references: submit response and receipt are matched once, in either order.
 
-use crate::rows::{ACME, ANN, BOB, at, look, message, queued};
-use crate::support::{BEGIN, TestDb, on_both_engines};
+use crate::fixtures::{ACME, ANN, BOB, at, message, queued};
 use heliograph_domain::id::{AccountId, CarrierId, Ids, MessageId, PartKey};
 use heliograph_domain::message::{Failure, FailureCode, Message};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Verdict;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::Db;
-use heliograph_store::carrier_refs::{self, Taken, Told};
+use heliograph_store::messaging::carrier_refs::{self, AcceptedPart, StoredReceipt};
+use heliograph_testing::{START, TestDb};
 
-on_both_engines!(carrier_refs:
-    the_outcome_comes_first,
-    the_receipt_comes_first,
-    of_a_receipt_told_twice_the_last_word_counts,
-    a_receipt_for_somebody_else_is_never_met,
-    an_early_receipt_for_somebody_else_is_never_met,
-    an_id_used_again_names_the_newer_part,
-    an_id_used_twice_at_once_names_the_newer_part,
-    another_carriers_id_is_another_id,
-    a_receipt_meets_what_another_node_has_just_taken,
-    many_meet_at_once,
-    early_receipts_are_dropped_in_the_end,
-    parts_whose_receipt_does_not_come_are_overdue,
-);
-
-/// One half or another of part 1 of a message.
+/// Returns part 1 of a new message.
 fn part(db: &TestDb) -> PartKey {
-    (AccountId(1), MessageId(db.ids.next(BEGIN)), 1)
+    (AccountId(1), MessageId(db.ids.next(START)), 1)
 }
 
-fn taken(id: &str, part: PartKey, recipient: Recipient) -> Taken {
-    Taken { carrier: ACME, smsc_id: id.to_owned(), part, recipient }
+fn accepted_part(id: &str, part: PartKey, recipient: Recipient) -> AcceptedPart {
+    AcceptedPart { carrier: ACME, smsc_id: id.to_owned(), part, recipient }
 }
 
-fn told(id: &str, recipient: Recipient, verdict: &Verdict) -> Told {
-    Told { carrier: ACME, smsc_id: id.to_owned(), recipient, verdict: verdict.clone() }
+fn stored_receipt(id: &str, recipient: Recipient, verdict: &Verdict) -> StoredReceipt {
+    StoredReceipt { carrier: ACME, smsc_id: id.to_owned(), recipient, verdict: verdict.clone() }
 }
 
 fn failed() -> Verdict {
@@ -43,139 +28,170 @@ fn failed() -> Verdict {
     Verdict::Failed(Failure { code: FailureCode::Unreachable, carrier_code })
 }
 
-type Met = Vec<(String, PartKey, Verdict)>;
+type MatchedReceipt = Vec<(String, PartKey, Verdict)>;
 
-fn met(found: Vec<carrier_refs::Met>) -> Met {
-    let mut met: Met = found.into_iter().map(|m| (m.smsc_id, m.part, m.verdict)).collect();
-    met.sort_by_key(|(id, part, _)| (id.clone(), *part));
-    met
+fn matches(found: Vec<carrier_refs::MatchedReceipt>) -> MatchedReceipt {
+    let mut matches: MatchedReceipt =
+        found.into_iter().map(|m| (m.smsc_id, m.part, m.verdict)).collect();
+    matches.sort_by_key(|(id, part, _)| (id.clone(), *part));
+    matches
 }
 
-async fn take(db: &Db, all: &[Taken]) -> Met {
+async fn record_accepted(db: &Db, all: &[AcceptedPart]) -> MatchedReceipt {
     let mut tx = db.write().await.unwrap();
-    let found = carrier_refs::take(&mut tx, all, BEGIN).await.unwrap();
+    let found = carrier_refs::record_accepted(&mut tx, all, START).await.unwrap();
     tx.commit().await.unwrap();
-    met(found)
+    matches(found)
 }
 
-async fn tell(db: &Db, all: &[Told], now: Timestamp) -> Met {
+async fn record_receipts(db: &Db, all: &[StoredReceipt], now: Timestamp) -> MatchedReceipt {
     let mut tx = db.write().await.unwrap();
-    let found = carrier_refs::tell(&mut tx, all, now).await.unwrap();
+    let found = carrier_refs::record_receipts(&mut tx, all, now).await.unwrap();
     tx.commit().await.unwrap();
-    met(found)
+    matches(found)
 }
 
 async fn matching(db: &Db, names: &[(CarrierId, &str, Recipient)]) -> Vec<(String, PartKey)> {
     let mut tx = db.write().await.unwrap();
-    let mut found = carrier_refs::matching(&mut tx, names).await.unwrap();
+    let mut found = carrier_refs::take_matching(&mut tx, names).await.unwrap();
     tx.commit().await.unwrap();
     found.sort_by_key(|(_, id, _)| id.clone());
     found.into_iter().map(|(_, id, part)| (id, part)).collect()
 }
 
-/// How many halves still wait.
+/// Returns the number of unmatched rows.
 async fn waiting(db: &TestDb) -> usize {
-    look(db, "SELECT smsc_id FROM carrier_refs").await.len()
+    db.query_raw("SELECT smsc_id FROM carrier_refs").await.len()
 }
 
-async fn the_outcome_comes_first(db: TestDb) {
-    let hers = part(&db);
-    assert_eq!(take(&db.db, &[taken("a1", hers, ANN)]).await, []);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_submit_response_before_its_receipt_is_matched() {
+    let db = TestDb::new().await;
+    let one = part(&db);
+    assert_eq!(record_accepted(&db.db, &[accepted_part("a1", one, ANN)]).await, []);
     assert_eq!(matching(&db.db, &[(ACME, "A1", ANN), (ACME, "a", ANN)]).await, []);
-    assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), hers)]);
+    assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), one)]);
     assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, []);
     assert_eq!(waiting(&db).await, 0);
 }
 
-async fn the_receipt_comes_first(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_before_its_submit_response_is_matched() {
+    let db = TestDb::new().await;
     for (id, verdict) in [("a1", Verdict::Delivered), ("a2", failed())] {
-        let hers = part(&db);
+        let one = part(&db);
         assert_eq!(matching(&db.db, &[(ACME, id, ANN)]).await, []);
-        assert_eq!(tell(&db.db, &[told(id, ANN, &verdict)], BEGIN).await, []);
-        assert_eq!(matching(&db.db, &[(ACME, id, ANN)]).await, [], "it has no part yet");
+        assert_eq!(record_receipts(&db.db, &[stored_receipt(id, ANN, &verdict)], START).await, []);
+        assert_eq!(matching(&db.db, &[(ACME, id, ANN)]).await, [], "the receipt has no part yet");
         assert_eq!(
-            take(&db.db, &[taken(id, hers, ANN)]).await,
-            [(id.to_owned(), hers, verdict.clone())]
+            record_accepted(&db.db, &[accepted_part(id, one, ANN)]).await,
+            [(id.to_owned(), one, verdict.clone())]
         );
         assert_eq!(waiting(&db).await, 0);
     }
 }
 
-async fn of_a_receipt_told_twice_the_last_word_counts(db: TestDb) {
-    let hers = part(&db);
-    tell(&db.db, &[told("a1", ANN, &failed())], BEGIN).await;
-    tell(&db.db, &[told("a1", ANN, &Verdict::Delivered)], at(1)).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_of_two_receipts_counts() {
+    let db = TestDb::new().await;
+    let one = part(&db);
+    record_receipts(&db.db, &[stored_receipt("a1", ANN, &failed())], START).await;
+    record_receipts(&db.db, &[stored_receipt("a1", ANN, &Verdict::Delivered)], at(1)).await;
     assert_eq!(waiting(&db).await, 1);
-    let found = take(&db.db, &[taken("a1", hers, ANN)]).await;
-    assert_eq!(found, [("a1".to_owned(), hers, Verdict::Delivered)]);
+    let found = record_accepted(&db.db, &[accepted_part("a1", one, ANN)]).await;
+    assert_eq!(found, [("a1".to_owned(), one, Verdict::Delivered)]);
 }
 
-async fn a_receipt_for_somebody_else_is_never_met(db: TestDb) {
-    let hers = part(&db);
-    take(&db.db, &[taken("a1", hers, ANN)]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_for_another_recipient_is_not_matched() {
+    let db = TestDb::new().await;
+    let one = part(&db);
+    record_accepted(&db.db, &[accepted_part("a1", one, ANN)]).await;
     assert_eq!(matching(&db.db, &[(ACME, "a1", BOB)]).await, []);
-    assert_eq!(tell(&db.db, &[told("a1", BOB, &failed())], BEGIN).await, []);
-    assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), hers)]);
+    assert_eq!(record_receipts(&db.db, &[stored_receipt("a1", BOB, &failed())], START).await, []);
+    assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), one)]);
 }
 
-async fn an_early_receipt_for_somebody_else_is_never_met(db: TestDb) {
-    let hers = part(&db);
-    tell(&db.db, &[told("a1", BOB, &failed())], BEGIN).await;
-    assert_eq!(take(&db.db, &[taken("a1", hers, ANN)]).await, []);
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_early_receipt_for_another_recipient_is_not_matched() {
+    let db = TestDb::new().await;
+    let one = part(&db);
+    record_receipts(&db.db, &[stored_receipt("a1", BOB, &failed())], START).await;
+    assert_eq!(record_accepted(&db.db, &[accepted_part("a1", one, ANN)]).await, []);
     assert_eq!(matching(&db.db, &[(ACME, "a1", BOB)]).await, []);
-    assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), hers)]);
-    // Nor does it replace one that speaks of the right person.
-    tell(&db.db, &[told("a2", ANN, &Verdict::Delivered)], BEGIN).await;
-    tell(&db.db, &[told("a2", BOB, &failed())], BEGIN).await;
-    let found = take(&db.db, &[taken("a2", hers, ANN)]).await;
-    assert_eq!(found, [("a2".to_owned(), hers, Verdict::Delivered)]);
+    assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), one)]);
+    // The receipt does not replace one for the right recipient either.
+    record_receipts(&db.db, &[stored_receipt("a2", ANN, &Verdict::Delivered)], START).await;
+    record_receipts(&db.db, &[stored_receipt("a2", BOB, &failed())], START).await;
+    let found = record_accepted(&db.db, &[accepted_part("a2", one, ANN)]).await;
+    assert_eq!(found, [("a2".to_owned(), one, Verdict::Delivered)]);
 }
 
-async fn an_id_used_again_names_the_newer_part(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reused_id_names_the_newer_part() {
+    let db = TestDb::new().await;
     let (older, newer) = (part(&db), part(&db));
-    take(&db.db, &[taken("0", older, ANN)]).await;
-    assert_eq!(take(&db.db, &[taken("0", newer, BOB)]).await, []);
+    record_accepted(&db.db, &[accepted_part("0", older, ANN)]).await;
+    assert_eq!(record_accepted(&db.db, &[accepted_part("0", newer, BOB)]).await, []);
     assert_eq!(matching(&db.db, &[(ACME, "0", ANN)]).await, []);
     assert_eq!(matching(&db.db, &[(ACME, "0", BOB)]).await, [("0".to_owned(), newer)]);
 }
 
-async fn an_id_used_twice_at_once_names_the_newer_part(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_used_twice_in_a_batch_names_the_newer_part() {
+    let db = TestDb::new().await;
     let (older, newer, other) = (part(&db), part(&db), part(&db));
-    let all = [taken("0", older, ANN), taken("1", other, ANN), taken("0", newer, ANN)];
-    assert_eq!(take(&db.db, &all).await, []);
+    let all = [
+        accepted_part("0", older, ANN),
+        accepted_part("1", other, ANN),
+        accepted_part("0", newer, ANN),
+    ];
+    assert_eq!(record_accepted(&db.db, &all).await, []);
     let found = matching(&db.db, &[(ACME, "0", ANN), (ACME, "1", ANN)]).await;
     assert_eq!(found, [("0".to_owned(), newer), ("1".to_owned(), other)]);
-    // The receipts of both, told at once, are kept as one.
-    let both = [told("2", ANN, &Verdict::Delivered), told("2", ANN, &Verdict::Delivered)];
-    assert_eq!(tell(&db.db, &both, BEGIN).await, []);
+    // Receipts of both, recorded at once, are stored as one.
+    let both = [
+        stored_receipt("2", ANN, &Verdict::Delivered),
+        stored_receipt("2", ANN, &Verdict::Delivered),
+    ];
+    assert_eq!(record_receipts(&db.db, &both, START).await, []);
     assert_eq!(waiting(&db).await, 1);
 }
 
-async fn another_carriers_id_is_another_id(db: TestDb) {
-    let (hers, theirs) = (part(&db), part(&db));
-    let other = Taken { carrier: CarrierId(2), ..taken("a1", theirs, ANN) };
-    take(&db.db, &[taken("a1", hers, ANN), other]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_id_of_another_carrier_is_another_id() {
+    let db = TestDb::new().await;
+    let (one, two) = (part(&db), part(&db));
+    let other = AcceptedPart { carrier: CarrierId(2), ..accepted_part("a1", two, ANN) };
+    record_accepted(&db.db, &[accepted_part("a1", one, ANN), other]).await;
     assert_eq!(matching(&db.db, &[(CarrierId(3), "a1", ANN)]).await, []);
-    assert_eq!(matching(&db.db, &[(CarrierId(2), "a1", ANN)]).await, [("a1".to_owned(), theirs)]);
-    assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), hers)]);
+    assert_eq!(matching(&db.db, &[(CarrierId(2), "a1", ANN)]).await, [("a1".to_owned(), two)]);
+    assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), one)]);
 }
 
-/// The outcome was committed after this receipt had looked for it.
-async fn a_receipt_meets_what_another_node_has_just_taken(db: TestDb) {
-    let hers = part(&db);
-    take(&db.db, &[taken("a1", hers, ANN)]).await;
-    let all = [told("a1", ANN, &failed()), told("a2", ANN, &Verdict::Delivered)];
-    assert_eq!(tell(&db.db, &all, BEGIN).await, [("a1".to_owned(), hers, failed())]);
+/// The submit response was committed between the look-up for the receipt and its recording.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receipt_matches_a_part_that_another_node_just_recorded() {
+    let db = TestDb::new().await;
+    let one = part(&db);
+    record_accepted(&db.db, &[accepted_part("a1", one, ANN)]).await;
+    let all =
+        [stored_receipt("a1", ANN, &failed()), stored_receipt("a2", ANN, &Verdict::Delivered)];
+    assert_eq!(record_receipts(&db.db, &all, START).await, [("a1".to_owned(), one, failed())]);
     assert_eq!(waiting(&db).await, 1);
 }
 
-async fn many_meet_at_once(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_receipts_are_matched_at_once() {
+    let db = TestDb::new().await;
     let all: Vec<_> = (0..300).map(|i| (format!("{i:03}"), part(&db))).collect();
-    let early: Vec<_> = all.iter().step_by(3).map(|(id, _)| told(id, ANN, &failed())).collect();
-    assert_eq!(tell(&db.db, &early, BEGIN).await, []);
-    let halves: Vec<_> = all.iter().map(|(id, part)| taken(id, *part, ANN)).collect();
-    let expected: Met = all.iter().step_by(3).map(|(id, p)| (id.clone(), *p, failed())).collect();
-    assert_eq!(take(&db.db, &halves).await, expected);
+    let early: Vec<_> =
+        all.iter().step_by(3).map(|(id, _)| stored_receipt(id, ANN, &failed())).collect();
+    assert_eq!(record_receipts(&db.db, &early, START).await, []);
+    let accepted: Vec<_> = all.iter().map(|(id, part)| accepted_part(id, *part, ANN)).collect();
+    let expected: MatchedReceipt =
+        all.iter().step_by(3).map(|(id, p)| (id.clone(), *p, failed())).collect();
+    assert_eq!(record_accepted(&db.db, &accepted).await, expected);
     let names: Vec<_> = all.iter().map(|(id, _)| (ACME, id.as_str(), ANN)).collect();
     let found = matching(&db.db, &names).await;
     let left = all.iter().enumerate().filter(|(i, _)| i % 3 != 0).map(|(_, row)| row.clone());
@@ -183,30 +199,38 @@ async fn many_meet_at_once(db: TestDb) {
     assert_eq!(waiting(&db).await, 0);
 }
 
-async fn early_receipts_are_dropped_in_the_end(db: TestDb) {
-    let hers = part(&db);
-    take(&db.db, &[taken("old part", hers, ANN)]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unmatched_receipts_are_deleted_after_a_while() {
+    let db = TestDb::new().await;
+    let one = part(&db);
+    record_accepted(&db.db, &[accepted_part("old part", one, ANN)]).await;
     for (id, seconds) in [("oldest", 0), ("older", 9), ("young", 10)] {
-        tell(&db.db, &[told(id, ANN, &Verdict::Delivered)], at(seconds)).await;
+        record_receipts(&db.db, &[stored_receipt(id, ANN, &Verdict::Delivered)], at(seconds)).await;
     }
     let mut tx = db.db.write().await.unwrap();
-    assert_eq!(carrier_refs::drop_early(&mut tx, at(10)).await.unwrap(), 2);
+    assert_eq!(carrier_refs::delete_unmatched(&mut tx, at(10)).await.unwrap(), 2);
     tx.commit().await.unwrap();
-    let left = look(&db, "SELECT smsc_id FROM carrier_refs ORDER BY smsc_id").await;
+    let left = db.query_raw("SELECT smsc_id FROM carrier_refs ORDER BY smsc_id").await;
     assert_eq!(left, [["old part"], ["young"]]);
 }
 
-async fn parts_whose_receipt_does_not_come_are_overdue(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parts_without_a_receipt_become_overdue() {
+    let db = TestDb::new().await;
     let until = |seconds| Message { expires_at: at(seconds), ..message(&db, AccountId(1)) };
     let all = [until(10), until(20), until(10), until(10)];
     queued(&db, &all).await;
-    let half = |i: usize| taken(&i.to_string(), (AccountId(1), all[i].id, 0), ANN);
+    let accepted = |i: usize| accepted_part(&i.to_string(), (AccountId(1), all[i].id, 0), ANN);
     let mut tx = db.db.write().await.unwrap();
-    carrier_refs::take(&mut tx, &[half(0), half(1)], at(5)).await.unwrap();
-    carrier_refs::take(&mut tx, &[half(2)], at(12)).await.unwrap();
-    // Neither a receipt without its part nor a part without its message is overdue.
-    carrier_refs::tell(&mut tx, &[told("3", ANN, &failed())], at(5)).await.unwrap();
-    carrier_refs::take(&mut tx, &[taken("4", part(&db), ANN)], at(5)).await.unwrap();
+    carrier_refs::record_accepted(&mut tx, &[accepted(0), accepted(1)], at(5)).await.unwrap();
+    carrier_refs::record_accepted(&mut tx, &[accepted(2)], at(12)).await.unwrap();
+    // A receipt without a part and a part without a message are not overdue.
+    carrier_refs::record_receipts(&mut tx, &[stored_receipt("3", ANN, &failed())], at(5))
+        .await
+        .unwrap();
+    carrier_refs::record_accepted(&mut tx, &[accepted_part("4", part(&db), ANN)], at(5))
+        .await
+        .unwrap();
     tx.commit().await.unwrap();
     let mut conn = db.db.read().await.unwrap();
     for (seconds, limit, expected) in

@@ -1,52 +1,54 @@
-//! The check: silent about a healthy database, and it names every kind of damage.
+//! Tests of the check: a healthy database passes, and every kind of damage is named.
 
-use crate::rows::{BOB, account, at, balance, message, queued};
-use crate::support::{TestDb, on_both_engines};
-use heliograph_domain::message::{Event, Failure, FailureCode, Message, State, apply, money};
+use crate::fixtures::{BOB, account, at, balance, message, queued};
+use heliograph_domain::message::{
+    Failure, FailureCode, Message, MessageEvent, MessageState, apply, balance_change,
+};
 use heliograph_domain::phone::Recipient;
-use heliograph_store::{Db, accounts, check, messages, parts, queue};
-
-on_both_engines!(check:
-    a_healthy_database_has_no_violations,
-    each_kind_of_damage_is_found,
-    what_is_found_names_the_message,
-);
+use heliograph_store::Db;
+use heliograph_store::identity::accounts;
+use heliograph_store::messaging::messages;
+use heliograph_store::messaging::parts;
+use heliograph_store::messaging::queue;
+use heliograph_store::operations::check;
+use heliograph_testing::TestDb;
 
 async fn violations(db: &Db) -> Vec<String> {
     check::violations(&mut db.snapshot().await.unwrap()).await.unwrap()
 }
 
-/// One message in each status but CANCELLED, the last one of three parts; recipients from 1 on.
+/// Stores one message in each status but CANCELLED, the last one of three parts; recipients count
+/// from 1.
 async fn populate(db: &TestDb) -> Vec<Message> {
     let ann = account(db, "ann@example.com", 10_000).await;
     account(db, "bob@example.com", 0).await;
-    let failure = Failure::plain(FailureCode::Unreachable);
-    let roads = [
+    let failure = Failure::new(FailureCode::Unreachable);
+    let histories = [
         vec![],
-        vec![Event::PartsAccepted(1)],
-        vec![Event::PartsAccepted(1), Event::PartDelivered],
-        vec![Event::SendFailed(failure)],
-        vec![Event::PartsAccepted(2), Event::PartDelivered],
+        vec![MessageEvent::PartsAccepted(1)],
+        vec![MessageEvent::PartsAccepted(1), MessageEvent::PartDelivered],
+        vec![MessageEvent::SendFailed(failure)],
+        vec![MessageEvent::PartsAccepted(2), MessageEvent::PartDelivered],
     ];
     let mut all = Vec::new();
-    for (recipient, road) in (1..).zip(roads) {
+    for (recipient, history) in (1..).zip(histories) {
         let parts = if recipient == 5 { 3 } else { 1 };
         let recipient = Recipient(recipient);
         let m = Message { recipient, parts, ..message(db, ann) };
         queued(db, std::slice::from_ref(&m)).await;
         let mut tx = db.db.write().await.unwrap();
         accounts::reserve(&mut tx, &[(ann, m.price())]).await.unwrap();
-        let before = State::accepted(m.parts, m.part_price);
-        let after = road.iter().fold(before.clone(), |s, e| apply(&s, at(1), e).unwrap());
-        let (available, reserved) = money(&before, &after);
+        let before = MessageState::accepted(m.parts, m.part_price);
+        let after = history.iter().fold(before.clone(), |s, e| apply(&s, at(1), e).unwrap());
+        let (available, reserved) = balance_change(&before, &after);
         messages::save_states(&mut tx, &[(ann, m.id, &after)]).await.unwrap();
-        accounts::move_money(&mut tx, &[(ann, available, reserved)]).await.unwrap();
+        accounts::adjust_balances(&mut tx, &[(ann, available, reserved)]).await.unwrap();
         if m.parts > 1 {
-            parts::taken(&mut tx, &[(ann, m.id, 1), (ann, m.id, 2)]).await.unwrap();
+            parts::record_accepted(&mut tx, &[(ann, m.id, 1), (ann, m.id, 2)]).await.unwrap();
         }
         if (2..=4).contains(&m.recipient.0) {
-            let wish = crate::rows::wish(crate::rows::HERE, at(0), 9);
-            let (found, _) = queue::claim(&mut tx, &wish).await.unwrap();
+            let wanted = crate::fixtures::queue_claim(crate::fixtures::HERE, at(0), 9);
+            let (found, _) = queue::claim(&mut tx, &wanted).await.unwrap();
             let held = found.iter().filter(|l| l.lease.message == m.id).map(|l| &l.lease);
             queue::settle(&mut tx, &held.collect::<Vec<_>>()).await.unwrap();
         }
@@ -56,22 +58,24 @@ async fn populate(db: &TestDb) -> Vec<Message> {
     all
 }
 
-async fn a_healthy_database_has_no_violations(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_healthy_database_has_no_violations() {
+    let db = TestDb::new().await;
     assert_eq!(violations(&db.db).await, [""; 0]);
     let all = populate(&db).await;
     assert_eq!(violations(&db.db).await, [""; 0]);
-    // 10,000 came in; 400 were captured, and 200 are reserved for what is still to be sent.
+    // 10,000 were credited, 400 captured, and 200 are reserved for messages that are not sent yet.
     assert_eq!(balance(&db.db, all[0].account).await, (9_400, 200));
 }
 
-const LEDGER: &str = "the ledger's sum is what is available, reserved and captured";
-const RESERVED: &str = "what an account has reserved is what its messages have";
-const AGREE: &str = "a message's money and parts agree with its status";
-const QUEUED: &str = "a queued message stands in the queue";
-const STANDS: &str = "what stands in the queue is a message";
-const ROWS: &str = "a message of several parts has a row for each part that a carrier took";
+const LEDGER: &str = "the ledger adds up to available, reserved and captured";
+const RESERVED: &str = "the amount that an account has reserved is the sum over its messages";
+const AGREE: &str = "the amounts and parts of a message agree with its status";
+const QUEUED: &str = "a queued message has a queue row";
+const STANDS: &str = "a queue row has a message";
+const ROWS: &str = "a message of several parts has a row for each part that a carrier accepted";
 
-/// Damage | its repair | the rules that must complain, and no others.
+/// Damage, its repair, and exactly the invariants that it violates.
 const DAMAGE: &[(&str, &str, &[&str])] = &[
     (
         "UPDATE accounts SET available = available + 1 WHERE name = 'bob@example.com'",
@@ -164,22 +168,28 @@ const DAMAGE: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-async fn each_kind_of_damage_is_found(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_kind_of_damage_is_found() {
+    let db = TestDb::new().await;
     populate(&db).await;
     for (damage, repair, rules) in DAMAGE {
-        db.behind(damage).await;
+        db.execute_raw(damage).await;
         let found = violations(&db.db).await;
         let broken: Vec<_> = found.iter().map(|f| f.split_once(": ").unwrap().0).collect();
         assert_eq!(broken, *rules, "{damage}\n{found:#?}");
-        db.behind(repair).await;
+        db.execute_raw(repair).await;
         assert_eq!(violations(&db.db).await, [""; 0], "{repair}");
     }
 }
 
-async fn what_is_found_names_the_message(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_violation_names_the_message() {
+    let db = TestDb::new().await;
     let all = populate(&db).await;
-    db.behind("UPDATE messages SET parts_accepted = 2, recipient = 6598234567 WHERE recipient = 2")
-        .await;
+    db.execute_raw(
+        "UPDATE messages SET parts_accepted = 2, recipient = 6598234567 WHERE recipient = 2",
+    )
+    .await;
     let found = violations(&db.db).await;
     let (m, account) = (&all[1], all[1].account);
     let expected = format!(

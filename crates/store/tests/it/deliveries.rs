@@ -1,51 +1,34 @@
-//! Deliveries: what is due is leased once, in order, and changed only by whoever holds the lease.
+//! Tests of deliveries: due rows are leased once, in order, and changed only by the holder of the
+//! lease.
 
-use crate::rows::{HERE, THERE, account, at, look};
-use crate::support::{BEGIN, TestDb, on_both_engines};
-use crate::webhook_rows::{
-    claim, depth, endpoint, event, fresh, happened, insert, lined_up, registered, wish,
+use crate::fixtures::{HERE, THERE, account, at};
+use crate::webhook_fixtures::{
+    claim, delivery_claim, depth, endpoint, event, insert, new_delivery, queue_delivery, register,
+    store_events,
 };
-use heliograph_domain::event::Occurrence;
+use heliograph_domain::event::StoredEvent;
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::lease::{DeliveryLease, LEASE};
 use heliograph_domain::time::Timestamp;
-use heliograph_store::deliveries::{self, Claim, Fresh};
+use heliograph_store::webhooks::deliveries::{self, DeliveryClaim, NewDelivery};
+use heliograph_testing::{START, TestDb};
 use std::collections::HashSet;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-on_both_engines!(deliveries:
-    a_claim_gives_what_happened_and_the_right_to_tell_it,
-    what_is_longest_due_is_told_first,
-    a_claim_takes_no_more_than_there_is_room_for,
-    what_is_not_due_waits,
-    another_endpoints_work_is_left_alone,
-    what_is_leased_is_not_claimed,
-    a_lease_that_ran_out_is_claimed_again,
-    what_is_handed_over_is_leased_from_the_start,
-    the_urgent_goes_first_and_can_be_claimed_alone,
-    whoever_lost_the_lease_settles_nothing,
-    whoever_lost_the_lease_gives_nothing_back,
-    what_is_given_back_is_due_again_with_its_tries,
-    a_dead_nodes_leases_are_freed_and_nobody_elses,
-    what_waits_for_one_endpoint_can_be_dropped,
-    an_endpoint_waits_since_the_first_of_its_deliveries,
-    nodes_that_claim_at_once_never_tell_the_same,
-);
-
-/// An account with an endpoint, and so many events for it, one due each second.
-async fn due(db: &TestDb, seconds: &[u64]) -> (EndpointId, Vec<Occurrence>) {
+/// Creates an account with an endpoint and one event per given second.
+async fn due(db: &TestDb, seconds: &[u64]) -> (EndpointId, Vec<StoredEvent>) {
     let ann = account(db, "ann@example.com", 0).await;
-    let to = registered(db, &endpoint(ann)).await;
+    let to = register(db, &endpoint(ann)).await;
     let all: Vec<_> = seconds.iter().map(|_| event(db, ann, to, 0)).collect();
-    happened(db, &all).await;
+    store_events(db, &all).await;
     for (event, seconds) in all.iter().zip(seconds) {
-        lined_up(db, to, event, at(*seconds)).await;
+        queue_delivery(db, to, event, at(*seconds)).await;
     }
     (to, all)
 }
 
-fn ids(found: &[(DeliveryLease, Occurrence)]) -> Vec<EventId> {
+fn ids(found: &[(DeliveryLease, StoredEvent)]) -> Vec<EventId> {
     found.iter().map(|(lease, _)| lease.event).collect()
 }
 
@@ -55,109 +38,129 @@ async fn settle(db: &TestDb, lease: &DeliveryLease) {
     tx.commit().await.unwrap();
 }
 
-async fn give_back(db: &TestDb, lease: &DeliveryLease, next: Timestamp, tries: u16) {
+async fn release(db: &TestDb, lease: &DeliveryLease, next: Timestamp, tries: u16) {
     let mut tx = db.db.write().await.unwrap();
-    deliveries::give_back(&mut tx, &[(lease, next, tries)]).await.unwrap();
+    deliveries::release(&mut tx, &[(lease, next, tries)]).await.unwrap();
     tx.commit().await.unwrap();
 }
 
-async fn a_claim_gives_what_happened_and_the_right_to_tell_it(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_returns_the_event_and_the_lease() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[5]).await;
-    let found = claim(&db.db, wish(HERE, to, at(5), 9)).await;
+    let found = claim(&db.db, delivery_claim(HERE, to, at(5), 9)).await;
     let event = all[0].id;
     let lease =
         DeliveryLease { endpoint: to, due_at: at(5), event, owner: HERE, attempt: 1, tries: 0 };
     assert_eq!(found, [(lease, all[0].clone())]);
 }
 
-async fn what_is_longest_due_is_told_first(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_longest_due_delivery_is_claimed_first() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[3, 1, 2, 1, 0]).await;
-    let found = claim(&db.db, wish(HERE, to, at(9), 9)).await;
+    let found = claim(&db.db, delivery_claim(HERE, to, at(9), 9)).await;
     assert_eq!(ids(&found), [4, 1, 3, 2, 0].map(|i: usize| all[i].id));
 }
 
-async fn a_claim_takes_no_more_than_there_is_room_for(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_respects_its_limit() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[0, 1, 2, 3, 4]).await;
     let mut found = Vec::new();
     for (limit, expected) in [(0, 0), (2, 2), (2, 2), (2, 1), (2, 0)] {
-        let claimed = claim(&db.db, wish(HERE, to, at(9), limit)).await;
+        let claimed = claim(&db.db, delivery_claim(HERE, to, at(9), limit)).await;
         assert_eq!(claimed.len(), expected);
         found.extend(ids(&claimed));
     }
     assert_eq!(found, all.iter().map(|e| e.id).collect::<Vec<_>>());
 }
 
-async fn what_is_not_due_waits(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_are_not_due_are_not_claimed() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[60]).await;
-    assert_eq!(claim(&db.db, wish(HERE, to, at(59), 9)).await, []);
-    assert_eq!(ids(&claim(&db.db, wish(HERE, to, at(60), 9)).await), [all[0].id]);
+    assert_eq!(claim(&db.db, delivery_claim(HERE, to, at(59), 9)).await, []);
+    assert_eq!(ids(&claim(&db.db, delivery_claim(HERE, to, at(60), 9)).await), [all[0].id]);
 }
 
-async fn another_endpoints_work_is_left_alone(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_of_another_endpoint_are_not_claimed() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[0]).await;
-    let other = registered(&db, &endpoint(all[0].account)).await;
-    assert_eq!(claim(&db.db, wish(HERE, other, at(9), 9)).await, []);
-    // One event, told to both.
-    lined_up(&db, other, &all[0], BEGIN).await;
-    assert_eq!(ids(&claim(&db.db, wish(HERE, other, at(9), 9)).await), [all[0].id]);
-    assert_eq!(ids(&claim(&db.db, wish(HERE, to, at(9), 9)).await), [all[0].id]);
+    let other = register(&db, &endpoint(all[0].account)).await;
+    assert_eq!(claim(&db.db, delivery_claim(HERE, other, at(9), 9)).await, []);
+    // One event for both endpoints.
+    queue_delivery(&db, other, &all[0], START).await;
+    assert_eq!(ids(&claim(&db.db, delivery_claim(HERE, other, at(9), 9)).await), [all[0].id]);
+    assert_eq!(ids(&claim(&db.db, delivery_claim(HERE, to, at(9), 9)).await), [all[0].id]);
 }
 
-async fn what_is_leased_is_not_claimed(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leased_rows_are_not_claimed() {
+    let db = TestDb::new().await;
     let (to, _) = due(&db, &[0]).await;
-    assert_eq!(claim(&db.db, wish(HERE, to, at(0), 9)).await.len(), 1);
+    assert_eq!(claim(&db.db, delivery_claim(HERE, to, at(0), 9)).await.len(), 1);
     for node in [HERE, THERE] {
-        assert_eq!(claim(&db.db, wish(node, to, BEGIN.after(LEASE), 9)).await, []);
+        assert_eq!(claim(&db.db, delivery_claim(node, to, START.after(LEASE), 9)).await, []);
     }
 }
 
-async fn a_lease_that_ran_out_is_claimed_again(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_lease_is_claimed_again() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[0]).await;
-    let first = claim(&db.db, wish(HERE, to, at(0), 9)).await;
-    let late = BEGIN.after(LEASE + Duration::from_millis(1));
-    let second = claim(&db.db, wish(THERE, to, late, 9)).await;
+    let first = claim(&db.db, delivery_claim(HERE, to, at(0), 9)).await;
+    let late = START.after(LEASE + Duration::from_millis(1));
+    let second = claim(&db.db, delivery_claim(THERE, to, late, 9)).await;
     assert_eq!(ids(&second), [all[0].id]);
     assert_eq!((first[0].0.attempt, second[0].0.attempt), (1, 2));
     assert_eq!((second[0].0.owner, second[0].0.tries), (THERE, 0));
 }
 
-async fn what_is_handed_over_is_leased_from_the_start(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_with_an_owner_is_leased_from_the_start() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[]).await;
     assert_eq!(all, []);
-    let told = event(&db, AccountId(1), to, 0);
-    happened(&db, std::slice::from_ref(&told)).await;
-    insert(&db, Fresh { owner: Some(HERE), ..fresh(to, &told, BEGIN) }).await;
-    assert_eq!(claim(&db.db, wish(THERE, to, BEGIN.after(LEASE), 9)).await, []);
-    // This is how it is known without having been claimed.
-    let (event, owner) = (told.id, HERE);
-    settle(&db, &DeliveryLease { endpoint: to, due_at: BEGIN, event, owner, attempt: 1, tries: 0 })
+    let new = event(&db, AccountId(1), to, 0);
+    store_events(&db, std::slice::from_ref(&new)).await;
+    insert(&db, NewDelivery { owner: Some(HERE), ..new_delivery(to, &new, START) }).await;
+    assert_eq!(claim(&db.db, delivery_claim(THERE, to, START.after(LEASE), 9)).await, []);
+    // The lease that its owner knows without a claim.
+    let (event, owner) = (new.id, HERE);
+    settle(&db, &DeliveryLease { endpoint: to, due_at: START, event, owner, attempt: 1, tries: 0 })
         .await;
     assert_eq!(depth(&db, to).await, 0);
 }
 
-async fn the_urgent_goes_first_and_can_be_claimed_alone(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn urgent_deliveries_go_first_and_can_be_claimed_alone() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[0, 0]).await;
-    let test = Occurrence { test: true, subject: None, ..event(&db, all[0].account, to, 5) };
-    happened(&db, std::slice::from_ref(&test)).await;
-    lined_up(&db, to, &test, Timestamp(0)).await;
-    let alone = Claim { due: Timestamp(0), ..wish(HERE, to, at(9), 9) };
+    let test = StoredEvent { test: true, subject: None, ..event(&db, all[0].account, to, 5) };
+    store_events(&db, std::slice::from_ref(&test)).await;
+    queue_delivery(&db, to, &test, Timestamp(0)).await;
+    let alone = DeliveryClaim { due: Timestamp(0), ..delivery_claim(HERE, to, at(9), 9) };
     let found = claim(&db.db, alone).await;
     assert_eq!(found.iter().map(|(_, e)| e).collect::<Vec<_>>(), [&test]);
     assert_eq!(claim(&db.db, alone).await, []);
-    give_back(&db, &found[0].0, Timestamp(0), 0).await;
-    let found = claim(&db.db, wish(HERE, to, at(9), 9)).await;
+    release(&db, &found[0].0, Timestamp(0), 0).await;
+    let found = claim(&db.db, delivery_claim(HERE, to, at(9), 9)).await;
     assert_eq!(ids(&found), [test.id, all[0].id, all[1].id]);
 }
 
-/// A lease, and what claims it anew after it ran out.
+/// Returns an expired lease and the newer lease of the same delivery.
 async fn lost(db: &TestDb) -> (EndpointId, DeliveryLease, DeliveryLease) {
     let (to, _) = due(db, &[0]).await;
-    let lost = claim(&db.db, wish(HERE, to, at(0), 9)).await.pop().unwrap().0;
-    let held = claim(&db.db, wish(THERE, to, at(61), 9)).await.pop().unwrap().0;
+    let lost = claim(&db.db, delivery_claim(HERE, to, at(0), 9)).await.pop().unwrap().0;
+    let held = claim(&db.db, delivery_claim(THERE, to, at(61), 9)).await.pop().unwrap().0;
     (to, lost, held)
 }
 
-async fn whoever_lost_the_lease_settles_nothing(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_lease_settles_nothing() {
+    let db = TestDb::new().await;
     let (to, lost, held) = lost(&db).await;
     let again = DeliveryLease { attempt: 2, ..lost.clone() };
     let elsewhere = DeliveryLease { due_at: at(1), ..held.clone() };
@@ -169,75 +172,93 @@ async fn whoever_lost_the_lease_settles_nothing(db: TestDb) {
     assert_eq!(depth(&db, to).await, 0);
 }
 
-async fn whoever_lost_the_lease_gives_nothing_back(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_lease_releases_nothing() {
+    let db = TestDb::new().await;
     let (to, lost, held) = lost(&db).await;
-    give_back(&db, &lost, at(70), 1).await;
-    assert_eq!(claim(&db.db, wish(HERE, to, at(100), 9)).await, [], "it is held");
-    give_back(&db, &held, at(70), 1).await;
-    assert_eq!(claim(&db.db, wish(HERE, to, at(69), 9)).await, []);
-    assert_eq!(claim(&db.db, wish(HERE, to, at(70), 9)).await.len(), 1);
+    release(&db, &lost, at(70), 1).await;
+    assert_eq!(
+        claim(&db.db, delivery_claim(HERE, to, at(100), 9)).await,
+        [],
+        "the delivery is leased"
+    );
+    release(&db, &held, at(70), 1).await;
+    assert_eq!(claim(&db.db, delivery_claim(HERE, to, at(69), 9)).await, []);
+    assert_eq!(claim(&db.db, delivery_claim(HERE, to, at(70), 9)).await.len(), 1);
 }
 
-async fn what_is_given_back_is_due_again_with_its_tries(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_released_delivery_is_due_again_with_its_tries() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[0]).await;
     let mut now = at(0);
     for tries in 0..3 {
-        let found = claim(&db.db, wish(HERE, to, now, 9)).await;
-        let (lease, told) = &found[0];
+        let found = claim(&db.db, delivery_claim(HERE, to, now, 9)).await;
+        let (lease, event) = &found[0];
         assert_eq!((lease.tries, lease.attempt, lease.due_at), (tries, tries + 1, now));
-        assert_eq!(told, &all[0], "the same event each time");
+        assert_eq!(event, &all[0], "the same event each time");
         now = now.after(Duration::from_secs(100));
-        give_back(&db, lease, now, tries + 1).await;
+        release(&db, lease, now, tries + 1).await;
         assert_eq!(depth(&db, to).await, 1);
     }
 }
 
-async fn a_dead_nodes_leases_are_freed_and_nobody_elses(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_leases_of_the_dead_node_are_released() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[0, 0, 0]).await;
-    let mine = claim(&db.db, wish(HERE, to, at(0), 1)).await;
-    let theirs = claim(&db.db, wish(THERE, to, at(0), 1)).await;
-    assert_eq!([ids(&mine), ids(&theirs)], [[all[0].id], [all[1].id]]);
+    let here = claim(&db.db, delivery_claim(HERE, to, at(0), 1)).await;
+    let there = claim(&db.db, delivery_claim(THERE, to, at(0), 1)).await;
+    assert_eq!([ids(&here), ids(&there)], [[all[0].id], [all[1].id]]);
     let mut tx = db.db.write().await.unwrap();
-    assert_eq!(deliveries::free(&mut tx, HERE).await.unwrap(), 1);
+    assert_eq!(deliveries::release_for_node(&mut tx, HERE).await.unwrap(), 1);
     tx.commit().await.unwrap();
-    let found = claim(&db.db, wish(HERE, to, at(0), 9)).await;
+    let found = claim(&db.db, delivery_claim(HERE, to, at(0), 9)).await;
     assert_eq!(ids(&found), [all[0].id, all[2].id]);
-    assert_eq!(found[0].0.attempt, 2, "what its former self still says counts for nothing");
+    assert_eq!(found[0].0.attempt, 2, "the former lease is fenced");
 }
 
-async fn what_waits_for_one_endpoint_can_be_dropped(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_deliveries_of_one_endpoint_can_be_deleted() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[0, 60]).await;
-    let other = registered(&db, &endpoint(all[0].account)).await;
-    lined_up(&db, other, &all[0], BEGIN).await;
-    claim(&db.db, wish(HERE, to, at(0), 1)).await;
+    let other = register(&db, &endpoint(all[0].account)).await;
+    queue_delivery(&db, other, &all[0], START).await;
+    claim(&db.db, delivery_claim(HERE, to, at(0), 1)).await;
     let mut tx = db.db.write().await.unwrap();
-    assert_eq!(deliveries::drop_for(&mut tx, to).await.unwrap(), 2);
+    assert_eq!(deliveries::delete_for_endpoint(&mut tx, to).await.unwrap(), 2);
     tx.commit().await.unwrap();
     assert_eq!((depth(&db, to).await, depth(&db, other).await), (0, 1));
-    let events = look(&db, "SELECT CAST(count(*) AS text) FROM events").await;
-    assert_eq!(events, [["2"]], "what happened stays");
+    let events = db.query_raw("SELECT CAST(count(*) AS text) FROM events").await;
+    assert_eq!(events, [["2"]], "the events stay");
 }
 
-async fn an_endpoint_waits_since_the_first_of_its_deliveries(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_is_due_with_its_first_delivery() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[9, 3, 5]).await;
-    registered(&db, &endpoint(all[0].account)).await;
-    let waiting = async || deliveries::waiting(&mut db.db.read().await.unwrap()).await.unwrap();
+    register(&db, &endpoint(all[0].account)).await;
+    let waiting = async || {
+        deliveries::endpoints_with_pending(&mut db.db.read().await.unwrap()).await.unwrap()
+    };
     assert_eq!(waiting().await, [(to, at(3))]);
-    let found = claim(&db.db, wish(HERE, to, at(3), 9)).await;
+    let found = claim(&db.db, delivery_claim(HERE, to, at(3), 9)).await;
     settle(&db, &found[0].0).await;
     assert_eq!(waiting().await, [(to, at(5))]);
 }
 
-async fn nodes_that_claim_at_once_never_tell_the_same(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_claims_never_return_the_same_delivery() {
+    let db = TestDb::new().await;
     let (to, all) = due(&db, &[0; 60]).await;
     let mut claiming = JoinSet::new();
-    for (own, node) in [(db.again().await, HERE), (db.again().await, THERE)] {
+    for (own, node) in [(db.reopen().await, HERE), (db.reopen().await, THERE)] {
         claiming.spawn(async move {
-            let mut mine = Vec::new();
+            let mut here = Vec::new();
             for _ in 0..20 {
-                mine.extend(ids(&claim(&own, wish(node, to, at(1), 4)).await));
+                here.extend(ids(&claim(&own, delivery_claim(node, to, at(1), 4)).await));
             }
-            mine
+            here
         });
     }
     let claimed: Vec<_> = claiming.join_all().await.into_iter().flatten().collect();

@@ -1,79 +1,72 @@
-//! Events: what happened is kept for a while, and what an endpoint never took is found again.
+//! Tests of events: retention, delivery attempts and the selection of events to replay.
 
-use crate::rows::{account, at};
-use crate::support::{TestDb, on_both_engines};
-use crate::webhook_rows::{endpoint, event, happened, lined_up, registered};
+use crate::fixtures::{account, at};
+use crate::webhook_fixtures::{endpoint, event, queue_delivery, register, store_events};
 use heliograph_domain::account::Mode;
-use heliograph_domain::event::{Kind, Occurrence};
+use heliograph_domain::event::{EventKind, StoredEvent};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
-use heliograph_store::attempts::{self, Attempt};
-use heliograph_store::events::{self, First, Replay};
-use heliograph_store::{deliveries, endpoints};
+use heliograph_store::webhooks::attempts::{self, DeliveryAttempt};
+use heliograph_store::webhooks::deliveries;
+use heliograph_store::webhooks::endpoints;
+use heliograph_store::webhooks::events::{self, FirstAttempt, ReplayFilter};
+use heliograph_testing::TestDb;
 use uuid::Uuid;
-
-on_both_engines!(events:
-    an_event_reads_back_as_it_happened,
-    a_first_attempt_stands_with_its_event,
-    an_event_is_seen_by_its_own_account,
-    a_replay_finds_what_happened_in_its_time_and_world,
-    what_waits_is_known_by_its_endpoint,
-    of_the_failed_what_was_taken_in_the_end_is_left_out,
-    what_another_endpoint_took_is_not_taken,
-    a_replay_goes_on_where_the_last_page_ended,
-    attempts_are_told_in_order_and_once,
-    what_is_too_old_is_dropped_account_by_account,
-    the_newest_are_read_page_by_page_and_only_their_own,
-    the_last_attempts_at_an_endpoint_lead_to_their_events,
-);
 
 const NONE: EventId = EventId(Uuid::nil());
 
 async fn one_account(db: &TestDb) -> (AccountId, EndpointId) {
     let ann = account(db, "ann@example.com", 0).await;
-    (ann, registered(db, &endpoint(ann)).await)
+    (ann, register(db, &endpoint(ann)).await)
 }
 
-fn all_of(account: AccountId, endpoint: EndpointId) -> Replay {
+fn all_of(account: AccountId, endpoint: EndpointId) -> ReplayFilter {
     let (from, to) = (at(0), at(1_000));
-    Replay { account, mode: Mode::Live, endpoint, from, to, failed: false }
+    ReplayFilter { account, mode: Mode::Live, endpoint, from, to, failed: false }
 }
 
-async fn found(db: &TestDb, what: &Replay, after: EventId, limit: i64) -> Vec<EventId> {
+async fn found(db: &TestDb, what: &ReplayFilter, after: EventId, limit: i64) -> Vec<EventId> {
     let mut conn = db.db.read().await.unwrap();
-    let found = events::to_replay(&mut conn, what, after, limit).await.unwrap();
+    let found = events::list_for_replay(&mut conn, what, after, limit).await.unwrap();
     found.into_iter().map(|(id, _)| id).collect()
 }
 
-fn first(event: &Occurrence, outcome: i16) -> First {
-    First { account: event.account, event: event.id, outcome, duration: 12, at: at(5) }
+fn first(event: &StoredEvent, outcome: i16) -> FirstAttempt {
+    FirstAttempt { account: event.account, event: event.id, outcome, duration: 12, at: at(5) }
 }
 
-fn attempt(event: &Occurrence, endpoint: EndpointId, seconds: u64, outcome: i16) -> Attempt {
+fn attempt(
+    event: &StoredEvent,
+    endpoint: EndpointId,
+    seconds: u64,
+    outcome: i16,
+) -> DeliveryAttempt {
     let (account, event, at) = (event.account, event.id, at(seconds));
     let detail = (!(200..300).contains(&outcome)).then(|| "no, thanks".to_owned());
-    Attempt { account, event, endpoint, at, outcome, duration: 3, detail, body: None }
+    DeliveryAttempt { account, event, endpoint, at, outcome, duration: 3, detail, body: None }
 }
 
-async fn answered(db: &TestDb, firsts: &[First], others: &[Attempt]) {
+async fn record_attempts(db: &TestDb, firsts: &[FirstAttempt], others: &[DeliveryAttempt]) {
     let mut tx = db.db.write().await.unwrap();
-    events::answered(&mut tx, firsts).await.unwrap();
+    events::record_first_attempts(&mut tx, firsts).await.unwrap();
     attempts::insert(&mut tx, others).await.unwrap();
     tx.commit().await.unwrap();
 }
 
-async fn an_event_reads_back_as_it_happened(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_reads_back_as_stored() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let all = [
         event(&db, ann, to, 3),
-        Occurrence {
+        StoredEvent {
             mode: Mode::Test,
-            kind: Kind::MessageReceived,
+            kind: EventKind::MessageReceived,
             test: true,
             subject: None,
             ..event(&db, ann, to, 4)
         },
     ];
-    happened(&db, &all).await;
+    store_events(&db, &all).await;
     let mut conn = db.db.read().await.unwrap();
     for stored in all {
         let read = events::get(&mut conn, ann, stored.id).await.unwrap();
@@ -81,12 +74,14 @@ async fn an_event_reads_back_as_it_happened(db: TestDb) {
     }
 }
 
-async fn a_first_attempt_stands_with_its_event(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_attempt_is_stored_with_its_event() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let all: Vec<_> = (0..3).map(|i| event(&db, ann, to, i)).collect();
-    happened(&db, &all).await;
+    store_events(&db, &all).await;
     let firsts = [first(&all[0], 204), first(&all[2], 0)];
-    answered(&db, &firsts, &[]).await;
+    record_attempts(&db, &firsts, &[]).await;
     let mut conn = db.db.read().await.unwrap();
     for (event, expected) in all.iter().zip([Some(firsts[0]), None, Some(firsts[1])]) {
         let read = events::get(&mut conn, ann, event.id).await.unwrap();
@@ -94,83 +89,96 @@ async fn a_first_attempt_stands_with_its_event(db: TestDb) {
     }
 }
 
-async fn an_event_is_seen_by_its_own_account(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_is_visible_to_its_own_account_only() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let bob = account(&db, "bob@example.com", 0).await;
-    let hers = event(&db, ann, to, 0);
-    happened(&db, std::slice::from_ref(&hers)).await;
-    answered(&db, &[First { account: bob, ..first(&hers, 200) }], &[]).await;
+    let of_ann = event(&db, ann, to, 0);
+    store_events(&db, std::slice::from_ref(&of_ann)).await;
+    record_attempts(&db, &[FirstAttempt { account: bob, ..first(&of_ann, 200) }], &[]).await;
     let mut conn = db.db.read().await.unwrap();
-    assert_eq!(events::get(&mut conn, bob, hers.id).await.unwrap(), None);
-    assert_eq!(events::get(&mut conn, ann, hers.id).await.unwrap(), Some((hers, None)));
+    assert_eq!(events::get(&mut conn, bob, of_ann.id).await.unwrap(), None);
+    assert_eq!(events::get(&mut conn, ann, of_ann.id).await.unwrap(), Some((of_ann, None)));
     drop(conn);
     assert_eq!(found(&db, &all_of(bob, to), NONE, 9).await, []);
 }
 
-async fn a_replay_finds_what_happened_in_its_time_and_world(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_selects_by_period_and_mode() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let all: Vec<_> = (0..5).map(|i| event(&db, ann, to, i * 10)).collect();
-    happened(&db, &all).await;
+    store_events(&db, &all).await;
     let another = event(&db, ann, to, 15);
     let others = [
-        Occurrence { mode: Mode::Test, ..another.clone() },
-        Occurrence { test: true, ..event(&db, ann, to, 15) },
+        StoredEvent { mode: Mode::Test, ..another.clone() },
+        StoredEvent { test: true, ..event(&db, ann, to, 15) },
     ];
-    happened(&db, &others).await;
+    store_events(&db, &others).await;
     for (from, to_, expected) in [(0, 41, 0..5), (10, 40, 1..4), (11, 40, 2..4), (20, 20, 0..0)] {
-        let what = Replay { from: at(from), to: at(to_), ..all_of(ann, to) };
+        let what = ReplayFilter { from: at(from), to: at(to_), ..all_of(ann, to) };
         let expected: Vec<_> = all[expected].iter().map(|e| e.id).collect();
         assert_eq!(found(&db, &what, NONE, 9).await, expected, "{from} to {to_}");
     }
-    let test = Replay { mode: Mode::Test, ..all_of(ann, to) };
+    let test = ReplayFilter { mode: Mode::Test, ..all_of(ann, to) };
     assert_eq!(found(&db, &test, NONE, 9).await, [another.id]);
 }
 
-async fn what_waits_is_known_by_its_endpoint(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pending_deliveries_are_listed_by_endpoint() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
-    let other = registered(&db, &endpoint(ann)).await;
+    let other = register(&db, &endpoint(ann)).await;
     let all: Vec<_> = (0..3).map(|i| event(&db, ann, to, i)).collect();
-    happened(&db, &all).await;
-    lined_up(&db, to, &all[1], at(500)).await;
-    lined_up(&db, other, &all[2], at(500)).await;
+    store_events(&db, &all).await;
+    queue_delivery(&db, to, &all[1], at(500)).await;
+    queue_delivery(&db, other, &all[2], at(500)).await;
     let mut conn = db.db.read().await.unwrap();
     for (endpoint, waiting) in [(to, all[1].id), (other, all[2].id)] {
-        let pending = deliveries::pending(&mut conn, endpoint).await.unwrap();
+        let pending = deliveries::pending_events(&mut conn, endpoint).await.unwrap();
         assert_eq!(pending.into_iter().collect::<Vec<_>>(), [waiting]);
     }
 }
 
-async fn of_the_failed_what_was_taken_in_the_end_is_left_out(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_of_failed_events_skips_delivered_ones() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let all: Vec<_> = (0..6).map(|i| event(&db, ann, to, i)).collect();
-    happened(&db, &all).await;
-    // Taken at once; failed for good; taken at the second attempt; never tried; no answer; redirected.
+    store_events(&db, &all).await;
+    // Delivered at once; failed for good; delivered at the second attempt; never tried; no
+    // response; redirected.
     let firsts = [(0, 200), (1, 500), (2, 503), (4, 0), (5, 301)].map(|(i, o)| first(&all[i], o));
     let others = [(1, 6, 500), (1, 7, 410), (2, 6, 503), (2, 8, 299), (4, 6, 0), (5, 6, 301)];
     let others = others.map(|(i, seconds, o)| attempt(&all[i], to, seconds, o));
-    answered(&db, &firsts, &others).await;
-    let failed = Replay { failed: true, ..all_of(ann, to) };
+    record_attempts(&db, &firsts, &others).await;
+    let failed = ReplayFilter { failed: true, ..all_of(ann, to) };
     assert_eq!(found(&db, &failed, NONE, 9).await, [1, 3, 4, 5].map(|i: usize| all[i].id));
     assert_eq!(found(&db, &all_of(ann, to), NONE, 9).await.len(), 6);
 }
 
-async fn what_another_endpoint_took_is_not_taken(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_to_another_endpoint_does_not_count() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
-    let other = registered(&db, &endpoint(ann)).await;
+    let other = register(&db, &endpoint(ann)).await;
     let all: Vec<_> = (0..3).map(|i| event(&db, ann, to, i)).collect();
-    happened(&db, &all).await;
-    // The first endpoint took the first; the other one the second.
-    answered(&db, &[first(&all[0], 200)], &[attempt(&all[1], other, 6, 200)]).await;
+    store_events(&db, &all).await;
+    // The first event was delivered to the first endpoint, the second one to the other.
+    record_attempts(&db, &[first(&all[0], 200)], &[attempt(&all[1], other, 6, 200)]).await;
     for (endpoint, expected) in [(to, [1, 2]), (other, [0, 2])] {
-        let failed = Replay { failed: true, ..all_of(ann, endpoint) };
+        let failed = ReplayFilter { failed: true, ..all_of(ann, endpoint) };
         assert_eq!(found(&db, &failed, NONE, 9).await, expected.map(|i: usize| all[i].id));
     }
 }
 
-async fn a_replay_goes_on_where_the_last_page_ended(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replay_continues_after_the_last_page() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let all: Vec<_> = (0..7).map(|i| event(&db, ann, to, i)).collect();
-    happened(&db, &all).await;
+    store_events(&db, &all).await;
     let (mut after, mut pages) = (NONE, Vec::new());
     loop {
         let page = found(&db, &all_of(ann, to), after, 3).await;
@@ -182,90 +190,100 @@ async fn a_replay_goes_on_where_the_last_page_ended(db: TestDb) {
     assert_eq!(pages, expected.map(|p| p.iter().map(|i: &usize| all[*i].id).collect::<Vec<_>>()));
 }
 
-async fn attempts_are_told_in_order_and_once(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attempts_are_listed_in_order_and_once() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
-    let other = registered(&db, &endpoint(ann)).await;
-    let told = event(&db, ann, to, 0);
-    let all = [(9, 500), (3, 0), (6, 200)].map(|(seconds, o)| attempt(&told, to, seconds, o));
-    let elsewhere = attempt(&told, other, 6, 404);
+    let other = register(&db, &endpoint(ann)).await;
+    let event_of_ann = event(&db, ann, to, 0);
+    let all =
+        [(9, 500), (3, 0), (6, 200)].map(|(seconds, o)| attempt(&event_of_ann, to, seconds, o));
+    let elsewhere = attempt(&event_of_ann, other, 6, 404);
     for _ in 0..2 {
-        answered(&db, &[], &all).await;
-        answered(&db, &[], std::slice::from_ref(&elsewhere)).await;
+        record_attempts(&db, &[], &all).await;
+        record_attempts(&db, &[], std::slice::from_ref(&elsewhere)).await;
     }
     let mut conn = db.db.read().await.unwrap();
-    let found = attempts::of(&mut conn, ann, told.id).await.unwrap();
+    let found = attempts::list_for_event(&mut conn, ann, event_of_ann.id).await.unwrap();
     assert_eq!(found.iter().map(|a| a.at).collect::<Vec<_>>(), [3, 6, 6, 9].map(at));
     assert!(all.iter().chain([&elsewhere]).all(|a| found.contains(a)));
-    let last = attempts::at(&mut conn, (ann, to), 2).await.unwrap();
+    let last = attempts::list_for_endpoint(&mut conn, (ann, to), 2).await.unwrap();
     assert_eq!(last, [all[0].clone(), all[2].clone()]);
 }
 
-async fn what_is_too_old_is_dropped_account_by_account(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_events_are_deleted_by_account() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let bob = account(&db, "bob@example.com", 0).await;
-    let hers: Vec<_> = [9, 10, 11].map(|seconds| event(&db, ann, to, seconds)).into();
-    let his = event(&db, bob, to, 9);
-    happened(&db, &hers).await;
-    happened(&db, std::slice::from_ref(&his)).await;
-    let all: Vec<_> = hers.iter().chain([&his]).map(|e| attempt(e, to, 100, 500)).collect();
-    answered(&db, &[], &all).await;
+    let of_ann: Vec<_> = [9, 10, 11].map(|seconds| event(&db, ann, to, seconds)).into();
+    let of_bob = event(&db, bob, to, 9);
+    store_events(&db, &of_ann).await;
+    store_events(&db, std::slice::from_ref(&of_bob)).await;
+    let all: Vec<_> = of_ann.iter().chain([&of_bob]).map(|e| attempt(e, to, 100, 500)).collect();
+    record_attempts(&db, &[], &all).await;
     let mut tx = db.db.write().await.unwrap();
     let oldest = EventId::first_at(at(10));
-    assert_eq!(attempts::drop_old(&mut tx, ann, oldest, 9).await.unwrap(), 1);
-    assert_eq!(events::drop_old(&mut tx, ann, oldest, 9).await.unwrap(), 1);
+    assert_eq!(attempts::delete_old(&mut tx, ann, oldest, 9).await.unwrap(), 1);
+    assert_eq!(events::delete_old(&mut tx, ann, oldest, 9).await.unwrap(), 1);
     tx.commit().await.unwrap();
-    assert_eq!(found(&db, &all_of(ann, to), NONE, 9).await, [hers[1].id, hers[2].id]);
-    assert_eq!(found(&db, &all_of(bob, to), NONE, 9).await, [his.id]);
+    assert_eq!(found(&db, &all_of(ann, to), NONE, 9).await, [of_ann[1].id, of_ann[2].id]);
+    assert_eq!(found(&db, &all_of(bob, to), NONE, 9).await, [of_bob.id]);
     let mut conn = db.db.read().await.unwrap();
-    assert_eq!(attempts::at(&mut conn, (ann, to), 9).await.unwrap().len(), 2);
+    assert_eq!(attempts::list_for_endpoint(&mut conn, (ann, to), 9).await.unwrap().len(), 2);
 }
 
-async fn the_newest_are_read_page_by_page_and_only_their_own(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_are_paged_newest_first_by_account() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let bob = account(&db, "bob@example.com", 0).await;
-    let hers: Vec<_> = (0..3).map(|i| event(&db, ann, to, i)).collect();
-    let his = event(&db, bob, to, 1);
-    happened(&db, &hers).await;
-    happened(&db, std::slice::from_ref(&his)).await;
-    answered(&db, &[first(&hers[2], 200)], &[]).await;
+    let of_ann: Vec<_> = (0..3).map(|i| event(&db, ann, to, i)).collect();
+    let of_bob = event(&db, bob, to, 1);
+    store_events(&db, &of_ann).await;
+    store_events(&db, std::slice::from_ref(&of_bob)).await;
+    record_attempts(&db, &[first(&of_ann[2], 200)], &[]).await;
     let mut conn = db.db.read().await.unwrap();
     let last = EventId(Uuid::max());
-    let page = events::newest(&mut conn, ann, last, 2).await.unwrap();
+    let page = events::list_before(&mut conn, ann, last, 2).await.unwrap();
     let ids: Vec<_> = page.iter().map(|(e, f)| (e.id, f.is_some())).collect();
-    assert_eq!(ids, [(hers[2].id, true), (hers[1].id, false)]);
-    let page = events::newest(&mut conn, ann, hers[1].id, 2).await.unwrap();
-    assert_eq!(page.iter().map(|(e, _)| e.id).collect::<Vec<_>>(), [hers[0].id]);
-    let asked = [hers[0].id, his.id, NONE];
-    let these = events::these(&mut conn, ann, &asked).await.unwrap();
-    assert_eq!(these.iter().map(|(e, _)| e.id).collect::<Vec<_>>(), [hers[0].id]);
+    assert_eq!(ids, [(of_ann[2].id, true), (of_ann[1].id, false)]);
+    let page = events::list_before(&mut conn, ann, of_ann[1].id, 2).await.unwrap();
+    assert_eq!(page.iter().map(|(e, _)| e.id).collect::<Vec<_>>(), [of_ann[0].id]);
+    let asked = [of_ann[0].id, of_bob.id, NONE];
+    let these = events::get_many(&mut conn, ann, &asked).await.unwrap();
+    assert_eq!(these.iter().map(|(e, _)| e.id).collect::<Vec<_>>(), [of_ann[0].id]);
 }
 
-async fn the_last_attempts_at_an_endpoint_lead_to_their_events(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_attempts_at_an_endpoint_are_listed_with_their_events() {
+    let db = TestDb::new().await;
     let (ann, to) = one_account(&db).await;
     let bob = account(&db, "bob@example.com", 0).await;
-    let other = registered(&db, &endpoint(ann)).await;
+    let other = register(&db, &endpoint(ann)).await;
     let all: Vec<_> = (0..2).map(|i| event(&db, ann, to, i)).collect();
-    happened(&db, &all).await;
+    store_events(&db, &all).await;
     let attempts = [(0, 5, 500), (1, 6, 0), (0, 7, 200)]
         .map(|(n, seconds, outcome): (usize, _, _)| attempt(&all[n], to, seconds, outcome));
-    answered(&db, &[], &attempts).await;
-    answered(&db, &[], &[attempt(&all[1], other, 8, 200)]).await;
-    lined_up(&db, to, &all[1], at(60)).await;
+    record_attempts(&db, &[], &attempts).await;
+    record_attempts(&db, &[], &[attempt(&all[1], other, 8, 200)]).await;
+    queue_delivery(&db, to, &all[1], at(60)).await;
     let mut conn = db.db.read().await.unwrap();
-    let read = attempts::before(&mut conn, (ann, to), at(7), 9).await.unwrap();
+    let read = attempts::list_before(&mut conn, (ann, to), at(7), 9).await.unwrap();
     assert_eq!(read, [(all[1].id, at(6), true), (all[0].id, at(5), true)]);
-    let read = attempts::before(&mut conn, (ann, to), at(99), 1).await.unwrap();
+    let read = attempts::list_before(&mut conn, (ann, to), at(99), 1).await.unwrap();
     assert_eq!(read, [(all[0].id, at(7), false)]);
-    let mut of = attempts::of_these(&mut conn, (ann, to), &[all[0].id, all[1].id]).await.unwrap();
+    let mut of =
+        attempts::list_for_events(&mut conn, (ann, to), &[all[0].id, all[1].id]).await.unwrap();
     of.sort_by_key(|a| a.at);
     assert_eq!(of, attempts);
-    let next = deliveries::next(&mut conn, (ann, to), 9).await.unwrap();
+    let next = deliveries::list_pending(&mut conn, (ann, to), 9).await.unwrap();
     assert_eq!(next, [(all[1].id, at(60), 0)]);
-    // Whose it is not reads nothing.
-    assert_eq!(attempts::before(&mut conn, (bob, to), at(99), 9).await.unwrap(), []);
-    assert_eq!(attempts::at(&mut conn, (bob, to), 9).await.unwrap(), []);
-    assert_eq!(attempts::of_these(&mut conn, (bob, to), &[all[0].id]).await.unwrap(), []);
-    assert_eq!(deliveries::next(&mut conn, (bob, to), 9).await.unwrap(), []);
+    // Another account reads nothing.
+    assert_eq!(attempts::list_before(&mut conn, (bob, to), at(99), 9).await.unwrap(), []);
+    assert_eq!(attempts::list_for_endpoint(&mut conn, (bob, to), 9).await.unwrap(), []);
+    assert_eq!(attempts::list_for_events(&mut conn, (bob, to), &[all[0].id]).await.unwrap(), []);
+    assert_eq!(deliveries::list_pending(&mut conn, (bob, to), 9).await.unwrap(), []);
     assert_eq!(endpoints::get(&mut conn, bob, to).await.unwrap(), None);
     assert_eq!(endpoints::get(&mut conn, ann, to).await.unwrap().unwrap().id, to);
 }

@@ -1,65 +1,69 @@
-//! A full disk: the transaction is refused as a whole, and everything works again when there is
-//! room.
+//! Test of a full disk: the whole transaction is rolled back, and everything works again when there
+//! is space.
 //!
-//! A limit on the size of files stands for the full disk, since any user may set one. It can't be
-//! lifted, so a child process does the writing: this very test, told so by its environment.
+//! A limit on the file size stands for the full disk, because any user may set one. The limit
+//! cannot be lifted, so a child process does the writing: the same test with an environment
+//! variable.
 
-use crate::rows::{account, at, balance, lists};
-use crate::support::{TestClock, TestDb, key, on_sqlite};
+use crate::fixtures::{account, at, balance, create_default_lists};
 use heliograph_domain::id::{AccountId, Ids, UserId};
-use heliograph_store::{Db, Error, Options, accounts, carriers, check};
+use heliograph_store::identity::accounts;
+use heliograph_store::operations::carriers;
+use heliograph_store::operations::check;
+use heliograph_store::{Db, Options, StoreError};
+use heliograph_testing::{TestClock, TestDb, sealing_key};
 use std::process::Command;
 use std::sync::Arc;
 
-/// Names the file to the child.
+/// The variable that names the file to the child.
 const CHILD: &str = "HELIOGRAPH_FULL_DISK_CHILD";
-/// Longer than any field, so that the limit is soon reached.
+/// A long name, so that the limit is soon reached.
 const FILLER: usize = 20_000;
 
-#[test]
-fn nothing_of_a_refused_transaction_is_stored() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_rolls_back_the_whole_transaction() {
+    let db = TestDb::sqlite().await;
     if let Ok(url) = std::env::var(CHILD) {
-        return on_sqlite(async |other: TestDb| fill(url, &other).await);
+        return fill(url, &db).await;
     }
-    on_sqlite(async |db: TestDb| {
-        let ann = account(&db, "ann@example.com", 100).await;
-        let TestDb { db, clock, url, .. } = db;
-        drop(db);
-        let written = child(&url);
-        assert!(written > 0, "the child did not get started");
-        let db = open(url, clock).await;
-        let all = carriers::all(&mut db.read().await.unwrap()).await.unwrap();
-        assert_eq!(all.len(), written);
-        assert_eq!(balance(&db, ann).await, (100, 0));
-        let mut snapshot = db.snapshot().await.unwrap();
-        assert_eq!(check::violations(&mut snapshot).await.unwrap(), [""; 0]);
-        let mut tx = db.write().await.unwrap();
-        carriers::number(&mut tx, "there is room again").await.unwrap();
-        tx.commit().await.unwrap();
-    });
+    let ann = account(&db, "ann@example.com", 100).await;
+    let TestDb { db, clock, url, .. } = db;
+    drop(db);
+    let written = child(&url);
+    assert!(written > 0, "the child wrote nothing");
+    let db = open(url, clock).await;
+    let all = carriers::list(&mut db.read().await.unwrap()).await.unwrap();
+    assert_eq!(all.len(), written);
+    assert_eq!(balance(&db, ann).await, (100, 0));
+    let mut snapshot = db.snapshot().await.unwrap();
+    assert_eq!(check::violations(&mut snapshot).await.unwrap(), [""; 0]);
+    let mut tx = db.write().await.unwrap();
+    carriers::get_or_create(&mut tx, "after").await.unwrap();
+    tx.commit().await.unwrap();
 }
 
 async fn open(url: String, clock: Arc<TestClock>) -> Db {
-    Db::open(Options { url, connections: 1, key: key(), clock }).await.unwrap()
+    Db::open(Options { url, connections: 1, key: sealing_key(), clock }).await.unwrap()
 }
 
-/// Runs this test in a process that may write only small files; how many transactions it stored.
+/// Runs this test in a process that may write only small files and returns the number of
+/// transactions it committed.
 fn child(url: &str) -> usize {
-    // 4,000 blocks of 512 bytes; without its signal, a write that goes too far just fails.
+    // 4,000 blocks of 512 bytes. Without the signal, a write beyond the limit just fails.
     let script = "trap '' XFSZ; ulimit -f 4000; exec \"$0\" --exact --nocapture \"$1\"";
     let child = Command::new("sh")
         .args(["-c", script, std::env::current_exe().unwrap().to_str().unwrap()])
-        .arg("full_disk::nothing_of_a_refused_transaction_is_stored")
+        .arg("full_disk::a_full_disk_rolls_back_the_whole_transaction")
         .env(CHILD, url)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&child.stdout).into_owned();
-    assert!(child.status.success(), "{said}{}", String::from_utf8_lossy(&child.stderr));
-    let written = said.lines().find_map(|l| l.split_once("WRITTEN ")).expect(&said);
+    let output = String::from_utf8_lossy(&child.stdout).into_owned();
+    assert!(child.status.success(), "{output}{}", String::from_utf8_lossy(&child.stderr));
+    let written = output.lines().find_map(|l| l.split_once("WRITTEN ")).expect(&output);
     written.1.trim().parse().unwrap()
 }
 
-/// Writes until nothing more fits.
+/// Writes until the limit is reached.
 async fn fill(url: String, other: &TestDb) {
     let db = open(url, other.clock.clone()).await;
     for written in 0..1_000 {
@@ -67,15 +71,15 @@ async fn fill(url: String, other: &TestDb) {
         let mut tx = db.write().await.unwrap();
         let owner = (UserId(other.ids.next(at(1))), name.as_str());
         let made = async {
-            carriers::number(&mut tx, &name).await?;
+            carriers::get_or_create(&mut tx, &name).await?;
             let account = accounts::create(&mut tx, owner, "EUR", false, at(1)).await?;
-            lists(other, &mut tx, account.unwrap()).await?;
+            create_default_lists(other, &mut tx, account.unwrap()).await?;
             tx.commit().await
         };
         match made.await {
             Ok(()) => {}
-            Err(Error::Unavailable(_)) => return after_refusal(&db, written).await,
-            Err(e) => panic!("a full disk is no {e:?}"),
+            Err(StoreError::Unavailable(_)) => return after_refusal(&db, written).await,
+            Err(e) => panic!("a full disk must be Unavailable, not {e:?}"),
         }
     }
     panic!("the limit was not reached");
@@ -83,9 +87,9 @@ async fn fill(url: String, other: &TestDb) {
 
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
 async fn after_refusal(db: &Db, written: usize) {
-    // Reading goes on, and shows nothing of what was refused.
+    // Reads still work and show nothing of the failed transaction.
     let mut conn = db.read().await.unwrap();
-    assert_eq!(carriers::all(&mut conn).await.unwrap().len(), written);
+    assert_eq!(carriers::list(&mut conn).await.unwrap().len(), written);
     assert_eq!(accounts::all(&mut conn).await.unwrap().len(), written + 1);
     assert_ne!(accounts::all(&mut conn).await.unwrap()[0].id, AccountId(0));
     println!("WRITTEN {written}");

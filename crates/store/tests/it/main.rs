@@ -1,4 +1,4 @@
-//! The store as a whole, through its public functions, on both engines.
+//! Tests of the store through its public functions, on the engine selected by `HELIOGRAPH_TEST_ENGINE`.
 
 #[cfg(test)]
 mod accounts;
@@ -16,6 +16,8 @@ mod deliveries;
 mod endpoints;
 #[cfg(test)]
 mod events;
+#[cfg(test)]
+mod fixtures;
 #[cfg(test)]
 mod full_disk;
 #[cfg(test)]
@@ -35,12 +37,9 @@ mod optouts;
 #[cfg(test)]
 mod parts;
 #[cfg(test)]
-#[cfg(feature = "test-postgres")]
 mod postgres;
 #[cfg(test)]
 mod queue;
-#[cfg(test)]
-mod rows;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
@@ -48,8 +47,6 @@ mod sealing;
 #[cfg(test)]
 mod sqlite;
 #[cfg(test)]
-mod support;
-#[cfg(test)]
 mod transactions;
 #[cfg(test)]
-mod webhook_rows;
+mod webhook_fixtures;

@@ -1,28 +1,18 @@
-//! Messages: every field comes back as it was stored, to its owner alone.
+//! Tests of messages: every field reads back as stored, for the owner only.
 
-use crate::rows::{ANN, at, message, queued};
-use crate::support::{BEGIN, TestDb, on_both_engines};
+use crate::fixtures::{ANN, at, message, queued};
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, Ids, MessageId};
-use heliograph_domain::message::{Failure, FailureCode, Message, State, Status};
+use heliograph_domain::message::{Failure, FailureCode, Message, MessageState, MessageStatus};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::{CountryCode, Recipient};
 use heliograph_domain::text::Encoding;
 use heliograph_domain::time::Timestamp;
-use heliograph_store::{Db, messages};
+use heliograph_store::Db;
+use heliograph_store::messaging::messages;
+use heliograph_testing::{START, TestDb};
 use std::time::Duration;
 use tokio::time::timeout;
-
-on_both_engines!(messages:
-    every_field_comes_back,
-    nothing_and_the_biggest_numbers_come_back,
-    nobody_else_sees_it,
-    many_are_stored_at_once,
-    states_come_back_in_every_form,
-    unknown_messages_have_no_state,
-    a_state_is_saved_for_its_message_alone,
-    a_locked_state_is_read_by_one_at_a_time,
-);
 
 const ONE: AccountId = AccountId(1);
 const TWO: AccountId = AccountId(2);
@@ -33,11 +23,11 @@ async fn insert(db: &Db, all: &[&Message]) {
     tx.commit().await.unwrap();
 }
 
-async fn get(db: &Db, m: &Message) -> Option<(Message, State)> {
+async fn get(db: &Db, m: &Message) -> Option<(Message, MessageState)> {
     messages::get(&mut db.read().await.unwrap(), m.account, m.mode, m.id).await.unwrap()
 }
 
-async fn states(db: &Db, keys: &[(AccountId, MessageId)]) -> Vec<(MessageId, State)> {
+async fn states(db: &Db, keys: &[(AccountId, MessageId)]) -> Vec<(MessageId, MessageState)> {
     let mut tx = db.write().await.unwrap();
     let mut found = messages::lock_states(&mut tx, keys).await.unwrap();
     tx.commit().await.unwrap();
@@ -45,18 +35,20 @@ async fn states(db: &Db, keys: &[(AccountId, MessageId)]) -> Vec<(MessageId, Sta
     found.into_iter().map(|m| (m.id, m.state)).collect()
 }
 
-async fn save(db: &Db, m: &Message, state: &State) {
+async fn save(db: &Db, m: &Message, state: &MessageState) {
     let mut tx = db.write().await.unwrap();
     messages::save_states(&mut tx, &[(m.account, m.id, state)]).await.unwrap();
     tx.commit().await.unwrap();
 }
 
-async fn every_field_comes_back(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_field_reads_back_as_stored() {
+    let db = TestDb::new().await;
     let stored = Message {
         mode: Mode::Test,
-        api_key: Some(ApiKeyId(db.ids.next(BEGIN))),
-        campaign: Some(db.ids.next(BEGIN)),
-        optout_list: Some(db.ids.next(BEGIN)),
+        api_key: Some(ApiKeyId(db.ids.next(START))),
+        campaign: Some(db.ids.next(START)),
+        optout_list: Some(db.ids.next(START)),
         country: CountryCode::parse("SG"),
         originator: "A-B_C&D. +1".parse().unwrap(),
         text: "Grüße, 世界! 👩‍👩‍👧 \u{10ffff} 'quoted' \"$1\" ?1 \r\n\t\\".to_owned(),
@@ -71,10 +63,12 @@ async fn every_field_comes_back(db: TestDb) {
     insert(&db.db, &[&stored]).await;
     let (found, state) = get(&db.db, &stored).await.unwrap();
     assert_eq!(found, stored);
-    assert_eq!(state, State::accepted(3, Amount(42_001)));
+    assert_eq!(state, MessageState::accepted(3, Amount(42_001)));
 }
 
-async fn nothing_and_the_biggest_numbers_come_back(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nulls_and_limits_read_back_as_stored() {
+    let db = TestDb::new().await;
     let bare = Message { country: None, text: String::new(), ..message(&db, ONE) };
     let biggest = Message {
         id: MessageId(uuid::Uuid::max()),
@@ -94,25 +88,29 @@ async fn nothing_and_the_biggest_numbers_come_back(db: TestDb) {
     for stored in [bare, biggest] {
         let (found, state) = get(&db.db, &stored).await.unwrap();
         assert_eq!(found, stored);
-        assert_eq!(state, State::accepted(stored.parts, stored.part_price));
+        assert_eq!(state, MessageState::accepted(stored.parts, stored.part_price));
     }
 }
 
-async fn nobody_else_sees_it(db: TestDb) {
-    let hers = message(&db, ONE);
-    insert(&db.db, &[&hers]).await;
-    let in_test = Message { mode: Mode::Test, ..hers.clone() };
-    let his = Message { account: TWO, ..hers.clone() };
-    assert!(get(&db.db, &hers).await.is_some());
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_is_visible_to_its_own_account_only() {
+    let db = TestDb::new().await;
+    let of_ann = message(&db, ONE);
+    insert(&db.db, &[&of_ann]).await;
+    let in_test = Message { mode: Mode::Test, ..of_ann.clone() };
+    let of_bob = Message { account: TWO, ..of_ann.clone() };
+    assert!(get(&db.db, &of_ann).await.is_some());
     assert_eq!(get(&db.db, &in_test).await, None);
-    assert_eq!(get(&db.db, &his).await, None);
+    assert_eq!(get(&db.db, &of_bob).await, None);
     let mut conn = db.db.read().await.unwrap();
-    assert!(messages::exists(&mut conn, ONE, hers.id).await.unwrap());
-    assert!(!messages::exists(&mut conn, TWO, hers.id).await.unwrap());
-    assert!(!messages::exists(&mut conn, ONE, MessageId(db.ids.next(BEGIN))).await.unwrap());
+    assert!(messages::exists(&mut conn, ONE, of_ann.id).await.unwrap());
+    assert!(!messages::exists(&mut conn, TWO, of_ann.id).await.unwrap());
+    assert!(!messages::exists(&mut conn, ONE, MessageId(db.ids.next(START))).await.unwrap());
 }
 
-async fn many_are_stored_at_once(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_messages_are_stored_at_once() {
+    let db = TestDb::new().await;
     let all: Vec<_> = (0..700)
         .map(|i| Message { recipient: Recipient(ANN.0 + i), ..message(&db, ONE) })
         .collect();
@@ -126,7 +124,9 @@ async fn many_are_stored_at_once(db: TestDb) {
     assert_eq!(found, all.iter().map(|m| m.id).collect::<Vec<_>>());
 }
 
-async fn states_come_back_in_every_form(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn states_of_every_form_read_back_as_stored() {
+    let db = TestDb::new().await;
     let m = Message { parts: 255, ..message(&db, ONE) };
     insert(&db.db, &[&m]).await;
     let code = |i: usize| (i & 1 == 0).then(|| "0x00000045 ñ".to_owned());
@@ -134,8 +134,8 @@ async fn states_come_back_in_every_form(db: TestDb) {
     let mut failures: Vec<_> = FailureCode::ALL.iter().enumerate().map(failure).map(Some).collect();
     failures.push(None);
     for (i, failure) in failures.into_iter().enumerate() {
-        let state = State {
-            status: Status::ALL[i % 5],
+        let state = MessageState {
+            status: MessageStatus::ALL[i % 5],
             parts: 255,
             parts_accepted: 255,
             parts_delivered: 254,
@@ -155,38 +155,47 @@ async fn states_come_back_in_every_form(db: TestDb) {
     }
 }
 
-async fn unknown_messages_have_no_state(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_messages_have_no_state() {
+    let db = TestDb::new().await;
     let m = message(&db, ONE);
     insert(&db.db, &[&m]).await;
-    let unknown = MessageId(db.ids.next(BEGIN));
+    let unknown = MessageId(db.ids.next(START));
     let found = states(&db.db, &[(TWO, m.id), (ONE, unknown), (ONE, m.id)]).await;
-    assert_eq!(found, [(m.id, State::accepted(1, Amount(100)))]);
+    assert_eq!(found, [(m.id, MessageState::accepted(1, Amount(100)))]);
     assert_eq!(states(&db.db, &[]).await, []);
 }
 
-async fn a_state_is_saved_for_its_message_alone(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn saving_a_state_changes_one_message_only() {
+    let db = TestDb::new().await;
     let (a, b) = (message(&db, ONE), message(&db, ONE));
     let c = Message { id: a.id, account: TWO, ..message(&db, TWO) };
     insert(&db.db, &[&a, &b, &c]).await;
-    let fresh = State::accepted(1, Amount(100));
-    let sent = State { status: Status::Sent, sent_at: Some(at(5)), ..fresh.clone() };
+    let fresh = MessageState::accepted(1, Amount(100));
+    let sent = MessageState { status: MessageStatus::Sent, sent_at: Some(at(5)), ..fresh.clone() };
     save(&db.db, &a, &sent).await;
     for (m, state) in [(&a, &sent), (&b, &fresh), (&c, &fresh)] {
         assert_eq!(get(&db.db, m).await.unwrap().1, *state);
     }
 }
 
-async fn a_locked_state_is_read_by_one_at_a_time(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_state_blocks_another_transaction() {
+    let db = TestDb::new().await;
     let m = message(&db, ONE);
     queued(&db, std::slice::from_ref(&m)).await;
-    let fresh = State::accepted(1, Amount(100));
+    let fresh = MessageState::accepted(1, Amount(100));
     let mut first = db.db.write().await.unwrap();
     messages::lock_states(&mut first, &[(ONE, m.id)]).await.unwrap();
     let keys = [(ONE, m.id)];
     let second = states(&db.db, &keys);
     tokio::pin!(second);
-    assert!(timeout(Duration::from_millis(100), &mut second).await.is_err(), "it did not wait");
-    let sent = State { status: Status::Sent, ..fresh };
+    assert!(
+        timeout(Duration::from_millis(100), &mut second).await.is_err(),
+        "the second transaction did not wait"
+    );
+    let sent = MessageState { status: MessageStatus::Sent, ..fresh };
     messages::save_states(&mut first, &[(ONE, m.id, &sent)]).await.unwrap();
     first.commit().await.unwrap();
     assert_eq!(second.await, [(m.id, sent)]);

@@ -1,19 +1,14 @@
-//! The schema: the same steps, tables and columns on both engines, and opening twice does no harm.
+//! Tests of the schema: both engines have the same migrations, tables and columns.
 
-use crate::rows::{account, look};
-use crate::support::{TestDb, key, on_both_engines};
-use heliograph_store::{Db, Options, accounts};
+use crate::fixtures::account;
+use heliograph_store::identity::accounts;
+use heliograph_store::{Db, Options};
+use heliograph_testing::{TestDb, sealing_key};
 use std::path::Path;
 use tokio::task::JoinSet;
 
-on_both_engines!(schema:
-    opening_again_changes_nothing,
-    every_step_was_taken,
-    nodes_that_open_a_new_database_at_once_take_turns,
-);
-
 /// The file names of an engine's migrations, in order.
-fn steps(engine: &str) -> Vec<String> {
+pub(crate) fn migration_files(engine: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(engine);
     let name =
         |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
@@ -23,50 +18,59 @@ fn steps(engine: &str) -> Vec<String> {
 }
 
 #[test]
-fn both_engines_have_the_same_steps() {
-    assert_eq!(steps("sqlite"), steps("postgres"));
-    assert_eq!(steps("sqlite")[0], "V1__foundation.sql");
+fn both_engines_have_the_same_migrations() {
+    assert_eq!(migration_files("sqlite"), migration_files("postgres"));
+    assert_eq!(migration_files("sqlite")[0], "V1__initial_schema.sql");
 }
 
 async fn history(db: &TestDb) -> Vec<Vec<String>> {
-    look(
-        db,
+    db.query_raw(
         "SELECT CAST(version AS text), name, applied_on FROM refinery_schema_history ORDER BY 1",
     )
     .await
 }
 
-async fn opening_again_changes_nothing(db: TestDb) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn opening_again_changes_nothing() {
+    let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 500).await;
     let before = history(&db).await;
     for _ in 0..2 {
-        let again = db.again().await;
+        let again = db.reopen().await;
         let all = accounts::all(&mut again.read().await.unwrap()).await.unwrap();
         assert_eq!((all.len(), all[0].id), (1, ann));
     }
     assert_eq!(history(&db).await, before);
 }
 
-async fn every_step_was_taken(db: TestDb) {
-    let taken = history(&db).await.into_iter();
-    let mut taken: Vec<_> = taken.map(|row| format!("V{}__{}.sql", row[0], row[1])).collect();
-    taken.sort();
-    assert_eq!(taken, steps("sqlite"));
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_migration_was_applied() {
+    let db = TestDb::new().await;
+    let applied = history(&db).await.into_iter();
+    let mut applied: Vec<_> = applied.map(|row| format!("V{}__{}.sql", row[0], row[1])).collect();
+    applied.sort();
+    assert_eq!(applied, migration_files("sqlite"));
 }
 
-async fn nodes_that_open_a_new_database_at_once_take_turns(db: TestDb) {
-    // Two processes that meet do not always meet at the same point: several times.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_nodes_migrate_a_new_database_one_at_a_time() {
+    let db = TestDb::new().await;
+    // Several rounds, because the processes do not always collide at the same point.
     for round in 0..10 {
         let url = if db.url.starts_with("sqlite:") {
             format!("{}.{round}", db.url)
         } else {
-            db.behind("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
+            db.execute_raw("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
             db.url.clone()
         };
         let mut opening = JoinSet::new();
         for _ in 0..4 {
-            let options =
-                Options { url: url.clone(), connections: 2, key: key(), clock: db.clock.clone() };
+            let options = Options {
+                url: url.clone(),
+                connections: 2,
+                key: sealing_key(),
+                clock: db.clock.clone(),
+            };
             opening.spawn(async move { Db::open(options).await.map(drop) });
         }
         while let Some(opened) = opening.join_next().await {
@@ -75,10 +79,8 @@ async fn nodes_that_open_a_new_database_at_once_take_turns(db: TestDb) {
     }
 }
 
-#[cfg(feature = "test-postgres")]
 mod both {
-    use crate::rows::look;
-    use crate::support::{TestDb, on_postgres, on_sqlite};
+    use heliograph_testing::TestDb;
 
     const TABLES: [&str; 2] = [
         "SELECT t.name, c.name, CAST(c.pk AS text),
@@ -102,25 +104,28 @@ mod both {
            AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = c.oid) ORDER BY 1",
     ];
 
-    fn seen([sqlite, postgres]: [&'static str; 2]) -> [Vec<Vec<String>>; 2] {
-        let (mut a, mut b) = (Vec::new(), Vec::new());
-        on_sqlite(async |db: TestDb| a = look(&db, sqlite).await);
-        on_postgres(async |db: TestDb| b = look(&db, postgres).await);
-        // Refinery's own table is refinery's business, and SQLite's is SQLite's.
-        let theirs = ["refinery_schema_history", "sqlite_sequence"];
-        [a, b].map(|all| all.into_iter().filter(|r| !theirs.contains(&&*r[0])).collect())
+    /// Returns the results of a query on SQLite and of another on PostgreSQL; `None` when the tests
+    /// run without PostgreSQL.
+    async fn query([sqlite, postgres]: [&str; 2]) -> Option<[Vec<Vec<String>>; 2]> {
+        let on_postgres = TestDb::postgres().await?.query_raw(postgres).await;
+        let on_sqlite = TestDb::sqlite().await.query_raw(sqlite).await;
+        // The tables of refinery and of SQLite itself are not compared.
+        let others = ["refinery_schema_history", "sqlite_sequence"];
+        let compared =
+            |all: Vec<Vec<String>>| all.into_iter().filter(|r| !others.contains(&&*r[0])).collect();
+        Some([on_sqlite, on_postgres].map(compared))
     }
 
-    #[test]
-    fn tables_columns_keys_and_defaults_are_the_same() {
-        let [sqlite, postgres] = seen(TABLES);
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn tables_columns_keys_and_defaults_are_the_same() {
+        let Some([sqlite, postgres]) = query(TABLES).await else { return };
         assert!(sqlite.len() > 80, "{sqlite:?}");
         assert_eq!(sqlite, postgres);
     }
 
-    #[test]
-    fn indexes_are_the_same() {
-        let [sqlite, postgres] = seen(INDEXES);
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn indexes_are_the_same() {
+        let Some([sqlite, postgres]) = query(INDEXES).await else { return };
         assert!(sqlite.len() > 5, "{sqlite:?}");
         assert_eq!(sqlite, postgres);
     }

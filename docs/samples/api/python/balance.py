@@ -1,4 +1,4 @@
-"""Shows what may be spent."""
+"""Prints the available balance."""
 
 import os
 from decimal import Decimal
@@ -11,5 +11,5 @@ api = httpx.Client(
 )
 
 balance = api.get("/v1/balance").raise_for_status().json()
-# Never a float: money is counted, not measured.
+# Use a decimal type: a float loses precision.
 print(Decimal(balance["available"]), balance["currency"])

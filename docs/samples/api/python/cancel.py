@@ -1,4 +1,4 @@
-"""Calls a message back, if no part of it has gone out."""
+"""Cancels a message if none of its parts has been sent."""
 
 import os
 import sys
@@ -10,8 +10,8 @@ api = httpx.Client(
     headers={"Authorization": f"Bearer {os.environ['HELIOGRAPH_KEY']}"},
 )
 
-answer = api.post(f"/v1/messages/{sys.argv[1]}/cancel")
-if answer.status_code == 409:
-    print("too late:", answer.json()["detail"])
+response = api.post(f"/v1/messages/{sys.argv[1]}/cancel")
+if response.status_code == 409:
+    print("too late:", response.json()["detail"])
 else:
-    print(answer.raise_for_status().json()["status"])
+    print(response.raise_for_status().json()["status"])

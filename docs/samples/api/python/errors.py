@@ -1,4 +1,4 @@
-"""Sends with retries where they help, and says what is wrong where they do not."""
+"""Sends a message, retries temporary errors, and prints what is wrong otherwise."""
 
 import os
 import time
@@ -13,22 +13,22 @@ api = httpx.Client(
 
 
 def send(body, attempts=5):
-    """The accepted message, or the problem."""
+    """Returns the accepted message, or the problem details."""
     headers = {"Idempotency-Key": str(uuid.uuid4())}
     for attempt in range(1, attempts + 1):
         wait = 2**attempt
         try:
-            answer = api.post("/v1/send/sms", json=body, headers=headers)
+            response = api.post("/v1/send/sms", json=body, headers=headers)
         except httpx.TransportError:
-            # Nobody knows whether it was accepted: the key makes it safe to ask again.
+            # The message may have been accepted: the idempotency key makes a retry safe.
             if attempt == attempts:
                 raise
         else:
-            again = answer.status_code in (408, 429) or answer.status_code >= 500
-            in_flight = answer.status_code == 409 and answer.json()["code"] == "request_in_flight"
-            if not (again or in_flight) or attempt == attempts:
-                return answer.json()
-            wait = int(answer.headers.get("Retry-After", wait))
+            retry = response.status_code in (408, 429) or response.status_code >= 500
+            in_flight = response.status_code == 409 and response.json()["code"] == "request_in_flight"
+            if not (retry or in_flight) or attempt == attempts:
+                return response.json()
+            wait = int(response.headers.get("Retry-After", wait))
         time.sleep(wait)
 
 

@@ -1,10 +1,10 @@
-"""Uses a client that was generated from openapi.json."""
+"""Calls the API with a client generated from openapi.json."""
 
 import os
 
 from heliograph_client import AuthenticatedClient
+from heliograph_client.api.balance import get_balance
 from heliograph_client.api.messages import cancel_message, get_message, list_messages, send_sms
-from heliograph_client.api.money import get_balance
 from heliograph_client.api.opt_out_lists import add_optout, create_optout_list, list_optouts
 from heliograph_client.models import Balance, FaultCode, Message, MessagePage, MessageStatus
 from heliograph_client.models import NewOptout, NewOptoutList, OptoutList, OptoutPage, Problem
@@ -16,12 +16,12 @@ client = AuthenticatedClient(base_url=url, token=key)
 body = SendSms(originator="Shop", recipient="+447700900123", text="Hello", reference="order 7")
 message = send_sms.sync(client=client, body=body, idempotency_key="order-7")
 assert isinstance(message, Message), message
-again = get_message.sync(client=client, id=message.id)
-assert isinstance(again, Message) and again.created_at == message.created_at, again
-print(again.status.value, again.timeline[0].event.value)
+fetched = get_message.sync(client=client, id=message.id)
+assert isinstance(fetched, Message) and fetched.created_at == message.created_at, fetched
+print(fetched.status.value, fetched.timeline[0].event.value)
 
 status = MessageStatus.QUEUED
-page = list_messages.sync(client=client, status=status, reference="order 7", from_=again.created_at)
+page = list_messages.sync(client=client, status=status, reference="order 7", from_=fetched.created_at)
 assert isinstance(page, MessagePage), page
 print([m.id for m in page.data] == [message.id], page.next_cursor is None)
 
@@ -31,10 +31,10 @@ balance = get_balance.sync(client=client)
 assert isinstance(balance, Balance), balance
 print(cancelled.status.value, balance.available, balance.currency)
 
-made = create_optout_list.sync(client=client, body=NewOptoutList(name="Newsletter"))
-assert isinstance(made, OptoutList), made
-add_optout.sync(client=client, id=made.id, body=NewOptout(number="+447700900123"))
-listed = list_optouts.sync(client=client, id=made.id)
+created = create_optout_list.sync(client=client, body=NewOptoutList(name="Newsletter"))
+assert isinstance(created, OptoutList), created
+add_optout.sync(client=client, id=created.id, body=NewOptout(number="+447700900123"))
+listed = list_optouts.sync(client=client, id=created.id)
 assert isinstance(listed, OptoutPage), listed
 print(*[o.number for o in listed.data])
 

@@ -1,4 +1,4 @@
-"""Lists the messages of an order, page by page, each with its timeline."""
+"""Lists the messages of an order, page by page, with their timelines."""
 
 import os
 

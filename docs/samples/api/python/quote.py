@@ -1,4 +1,4 @@
-"""Asks what a message would be and cost, without sending it."""
+"""Gets the encoding, the number of parts and the price of a message without sending it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Sends a message once, however often it is tried, and waits until it has arrived."""
+"""Sends a message with an idempotency key and waits until it is delivered."""
 
 import os
 import time
@@ -19,10 +19,10 @@ body = {
     "validitySeconds": 3600,
     "maxParts": 1,
 }
-# Store the key beside the order: whoever tries again has to use the same one.
+# Store the key with the order: every retry has to use the same key.
 key = {"Idempotency-Key": str(uuid.uuid4())}
-answer = api.post("/v1/send/sms", json=body, headers=key).raise_for_status()
-message = answer.json()
+response = api.post("/v1/send/sms", json=body, headers=key).raise_for_status()
+message = response.json()
 
 while message["status"] in ("QUEUED", "SENT"):
     time.sleep(0.5)

@@ -1,10 +1,10 @@
-// Calls a message back, if no part of it has gone out.
+// Cancels a message if none of its parts has been sent.
 const url = process.env.HELIOGRAPH_URL;
 const headers = { Authorization: `Bearer ${process.env.HELIOGRAPH_KEY}` };
 
 const path = `/v1/messages/${process.argv[2]}/cancel`;
-const answer = await fetch(url + path, { method: "POST", headers });
-const told = await answer.json();
-if (answer.status === 409) console.log("too late:", told.detail);
-else if (answer.ok) console.log(told.status);
-else throw new Error(told.detail);
+const response = await fetch(url + path, { method: "POST", headers });
+const result = await response.json();
+if (response.status === 409) console.log("too late:", result.detail);
+else if (response.ok) console.log(result.status);
+else throw new Error(result.detail);

@@ -1,4 +1,4 @@
-// Sends with retries where they help, and says what is wrong where they do not.
+// Sends a message, retries temporary errors, and prints what is wrong otherwise.
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 
@@ -8,7 +8,7 @@ const headers = {
   "Content-Type": "application/json",
 };
 
-/** The accepted message, or the problem. */
+/** Returns the accepted message, or the problem details. */
 async function send(body: object, attempts = 5) {
   const init = {
     method: "POST",
@@ -18,21 +18,21 @@ async function send(body: object, attempts = 5) {
   for (let attempt = 1; ; attempt++) {
     let wait = 2 ** attempt;
     try {
-      const answer = await fetch(`${url}/v1/send/sms`, init);
-      const told = await answer.json();
-      const again = [408, 429].includes(answer.status) || answer.status >= 500;
-      if (!(again || told.code === "request_in_flight") || attempt === attempts) return told;
-      wait = Number(answer.headers.get("Retry-After") ?? wait);
+      const response = await fetch(`${url}/v1/send/sms`, init);
+      const result = await response.json();
+      const retry = [408, 429].includes(response.status) || response.status >= 500;
+      if (!(retry || result.code === "request_in_flight") || attempt === attempts) return result;
+      wait = Number(response.headers.get("Retry-After") ?? wait);
     } catch (error) {
-      // Nobody knows whether it was accepted: the key makes it safe to ask again.
+      // The message may have been accepted: the idempotency key makes a retry safe.
       if (attempt === attempts) throw error;
     }
     await setTimeout(wait * 1000);
   }
 }
 
-const wrong = { originator: "Shop", recipient: "12", text: "Hello", shedule: "tomorrow" };
-const problem = await send(wrong);
+const invalid = { originator: "Shop", recipient: "12", text: "Hello", shedule: "tomorrow" };
+const problem = await send(invalid);
 for (const fault of problem.errors ?? []) console.log(fault.pointer, fault.code);
 const message = await send({ originator: "Shop", recipient: "+447700900123", text: "Hello" });
 console.log(message.status);

@@ -1,4 +1,4 @@
-// Lists the messages of an order, page by page, each with its timeline.
+// Lists the messages of an order, page by page, with their timelines.
 const url = process.env.HELIOGRAPH_URL;
 const headers = { Authorization: `Bearer ${process.env.HELIOGRAPH_KEY}` };
 
@@ -7,9 +7,9 @@ type Page = { data: Message[]; nextCursor: string | null };
 
 async function* messages(filters: Record<string, string>): AsyncGenerator<Message> {
   for (let query = new URLSearchParams(filters); ; ) {
-    const answer = await fetch(`${url}/v1/messages?${query}`, { headers });
-    if (!answer.ok) throw new Error(await answer.text());
-    const page: Page = await answer.json();
+    const response = await fetch(`${url}/v1/messages?${query}`, { headers });
+    if (!response.ok) throw new Error(await response.text());
+    const page: Page = await response.json();
     yield* page.data;
     if (page.nextCursor === null) return;
     query.set("cursor", page.nextCursor);

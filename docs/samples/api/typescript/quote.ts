@@ -1,11 +1,11 @@
-// Asks what a message would be and cost, without sending it.
+// Gets the encoding, the number of parts and the price of a message without sending it.
 const url = process.env.HELIOGRAPH_URL;
 const headers = {
   Authorization: `Bearer ${process.env.HELIOGRAPH_KEY}`,
   "Content-Type": "application/json",
 };
 
-const answer = await fetch(`${url}/v1/send/sms`, {
+const response = await fetch(`${url}/v1/send/sms`, {
   method: "POST",
   headers,
   body: JSON.stringify({
@@ -15,6 +15,6 @@ const answer = await fetch(`${url}/v1/send/sms`, {
     dryRun: true,
   }),
 });
-if (!answer.ok) throw new Error(await answer.text());
-const quote = await answer.json();
+if (!response.ok) throw new Error(await response.text());
+const quote = await response.json();
 console.log(quote.encoding, quote.parts, quote.price, quote.currency);

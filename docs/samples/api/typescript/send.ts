@@ -1,4 +1,4 @@
-// Sends a message once, however often it is tried, and waits until it has arrived.
+// Sends a message with an idempotency key and waits until it is delivered.
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 
@@ -9,14 +9,14 @@ const headers = {
 };
 
 async function json(path: string, init: RequestInit = {}) {
-  const answer = await fetch(url + path, { ...init, headers: { ...headers, ...init.headers } });
-  if (!answer.ok) throw new Error(await answer.text());
-  return answer.json();
+  const response = await fetch(url + path, { ...init, headers: { ...headers, ...init.headers } });
+  if (!response.ok) throw new Error(await response.text());
+  return response.json();
 }
 
 let message = await json("/v1/send/sms", {
   method: "POST",
-  // Store the key beside the order: whoever tries again has to use the same one.
+  // Store the key with the order: every retry has to use the same key.
   headers: { "Idempotency-Key": randomUUID() },
   body: JSON.stringify({
     originator: "Shop",

@@ -1,4 +1,4 @@
-// Receives Heliograph's webhooks, verifies each, and prints `verified TYPE ID`.
+// Receives and verifies Heliograph webhooks, and prints `verified TYPE ID` for each.
 //
 // npm ci
 // WEBHOOK_SECRET=whsec_… PORT=9000 node receiver.mjs
@@ -7,15 +7,15 @@ import { Webhook } from "standardwebhooks";
 
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
 
-/** What to answer to a POST with this raw body: a status, and words when it is refused. */
+/** Returns the response to a POST with this raw body: a status, and an error message. */
 function receive(body, headers) {
   let event;
   try {
     event = webhook.verify(body, headers);
-  } catch (why) {
-    return [400, `not verified: ${why.message}`];
+  } catch (error) {
+    return [400, `not verified: ${error.message}`];
   }
-  // The same id may come again: what was done for it once is not done twice.
+  // The same id can arrive again: process each id only once.
   console.log(`verified ${event.type} ${headers["webhook-id"]}`);
   return [204, ""];
 }
@@ -23,21 +23,21 @@ function receive(body, headers) {
 const limit = 1 << 20;
 
 const server = createServer(async (request, response) => {
-  const answer = ([status, words]) => response.writeHead(status).end(words);
+  const respond = ([status, text]) => response.writeHead(status).end(text);
   const tooLong = [413, "the body is longer than 1 MiB"];
-  if (Number(request.headers["content-length"]) > limit) return answer(tooLong);
+  if (Number(request.headers["content-length"]) > limit) return respond(tooLong);
   const chunks = [];
   let size = 0;
   try {
     for await (const chunk of request) {
       size += chunk.length;
-      if (size > limit) return answer(tooLong);
+      if (size > limit) return respond(tooLong);
       chunks.push(chunk);
     }
   } catch {
-    return; // Whoever was sending has gone.
+    return; // The client has disconnected.
   }
-  answer(receive(Buffer.concat(chunks), request.headers));
+  respond(receive(Buffer.concat(chunks), request.headers));
 });
 
 server.listen(Number(process.env.PORT), "127.0.0.1");

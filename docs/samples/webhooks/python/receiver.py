@@ -1,4 +1,4 @@
-"""Receives Heliograph's webhooks, verifies each, and prints `verified TYPE ID`.
+"""Receives and verifies Heliograph webhooks, and prints `verified TYPE ID` for each.
 
 pip install -r requirements.txt
 WEBHOOK_SECRET=whsec_… PORT=9000 python3 receiver.py
@@ -13,12 +13,12 @@ webhook = Webhook(os.environ["WEBHOOK_SECRET"])
 
 
 def receive(body, headers):
-    """What to answer to a POST with this raw body: a status, and words when it is refused."""
+    """Returns the response to a POST with this raw body: a status, and an error message."""
     try:
         event = webhook.verify(body, headers)
-    except (WebhookVerificationError, ValueError) as why:
-        return 400, f"not verified: {why}"
-    # The same id may come again: what was done for it once is not done twice.
+    except (WebhookVerificationError, ValueError) as error:
+        return 400, f"not verified: {error}"
+    # The same id can arrive again: process each id only once.
     print("verified", event["type"], headers["webhook-id"], flush=True)
     return 204, ""
 
@@ -29,19 +29,19 @@ class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
-            self.answer(400, "there is no Content-Length")
+            self.respond(400, "Content-Length is missing")
         elif int(length) > 1 << 20:
-            self.answer(413, "the body is longer than 1 MiB")
+            self.respond(413, "the body is longer than 1 MiB")
         else:
-            self.answer(*receive(self.rfile.read(int(length)), self.headers))
+            self.respond(*receive(self.rfile.read(int(length)), self.headers))
 
-    def answer(self, status, words):
+    def respond(self, status, text):
         self.send_response(status)
-        if words:
+        if text:
             self.send_header("Content-Type", "text/plain; charset=utf-8")
-            self.send_header("Content-Length", str(len(words.encode())))
+            self.send_header("Content-Length", str(len(text.encode())))
         self.end_headers()
-        self.wfile.write(words.encode())
+        self.wfile.write(text.encode())
 
 
 ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Receiver).serve_forever()

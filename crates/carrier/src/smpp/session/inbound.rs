@@ -1,24 +1,24 @@
-//! What the SMSC says in a session, and what is said back.
+//! Handles the PDUs from the SMSC and writes the responses.
 
-use crate::carrier::{Ack, Event, Handle};
+use crate::carrier::{Ack, CarrierEvent, DeliverSmHandle};
 use crate::smpp::body::{ShortMessage, leading_text};
+use crate::smpp::close_reason::CloseReason;
 use crate::smpp::command::{id, status};
-use crate::smpp::end::End;
-use crate::smpp::pdu::{self, Head, Pdu};
-use crate::smpp::receipt::{self, Delivery};
-use crate::smpp::session::{MAX_UNACKNOWLEDGED, Session};
+use crate::smpp::pdu::{self, Pdu, PduHeader};
+use crate::smpp::receipt::{self, DeliverSm};
+use crate::smpp::session::{ClientSession, MAX_UNACKNOWLEDGED};
 use crate::smpp::status as verdict;
 use crate::smpp::text;
-use heliograph_domain::submission::Outcome;
+use heliograph_domain::submission::SubmitOutcome;
 use tokio::time::Instant;
 
-impl Session<'_> {
-    /// Handles every whole PDU that was read.
-    pub(super) fn read(&mut self) -> Result<(), End> {
+impl ClientSession<'_> {
+    /// Handles every complete PDU that was read.
+    pub(super) fn read(&mut self) -> Result<(), CloseReason> {
         let now = Instant::now();
-        let inbound = self.link.lend();
+        let inbound = self.link.take_inbound();
         let mut rest = inbound.as_ref();
-        let mut whole = 0;
+        let mut complete = 0;
         let result = loop {
             let handled = match pdu::take(&mut rest) {
                 Ok(Some(pdu)) => self.handle(&pdu, now),
@@ -28,105 +28,106 @@ impl Session<'_> {
             if handled.is_err() {
                 break handled;
             }
-            whole += 1;
+            complete += 1;
         };
         let left = rest.len();
-        self.pulse.heard(now, whole, left > 0);
-        self.link.give_back(inbound, left);
+        self.keepalive.on_read(now, complete, left > 0);
+        self.link.return_inbound(inbound, left);
         result
     }
 
-    fn handle(&mut self, pdu: &Pdu<'_>, now: Instant) -> Result<(), End> {
-        let head = pdu.head;
-        match head.command {
+    fn handle(&mut self, pdu: &Pdu<'_>, now: Instant) -> Result<(), CloseReason> {
+        let header = pdu.header;
+        match header.command {
             id::SUBMIT_SM_RESP | id::GENERIC_NACK => self.answered(pdu, now),
             id::DELIVER_SM => self.delivered(pdu),
-            id::ENQUIRE_LINK => self.respond(head, status::ESME_ROK),
+            id::ENQUIRE_LINK => self.respond(header, status::ESME_ROK),
             id::UNBIND => {
-                self.respond(head, status::ESME_ROK);
-                return Err(End::Unbound);
+                self.respond(header, status::ESME_ROK);
+                return Err(CloseReason::PeerUnbound);
             }
-            id::UNBIND_RESP if self.leaving.is_some() => return Err(End::Unbound),
-            // These have no response, or are one that needed no more than being heard.
+            id::UNBIND_RESP if self.draining.is_some() => return Err(CloseReason::PeerUnbound),
+            // Requests without a response, and responses that need no action.
             id::OUTBIND | id::ALERT_NOTIFICATION => {}
-            _ if head.is_response() => {}
-            _ => pdu::put_bare(&mut self.link.outbound, head.nack(status::ESME_RINVCMDID)),
+            _ if header.is_response() => {}
+            _ => pdu::put_header(&mut self.link.outbound, header.nack(status::ESME_RINVCMDID)),
         }
         Ok(())
     }
 
-    fn respond(&mut self, head: Head, status: u32) {
-        pdu::put_bare(&mut self.link.outbound, head.response(status));
+    fn respond(&mut self, header: PduHeader, status: u32) {
+        pdu::put_header(&mut self.link.outbound, header.response(status));
     }
 
-    /// A submit_sm_resp, or a generic_nack in its place. One that answers nothing is passed over:
-    /// it belongs to an earlier session, or to an enquire_link.
+    /// Handles a submit_sm_resp (SMPP 3.4 §4.4.2) or a generic_nack in its place. A response
+    /// without a pending submission is ignored: it belongs to an earlier session or to an
+    /// enquire_link.
     fn answered(&mut self, pdu: &Pdu<'_>, now: Instant) {
-        let Some(flight) = self.window.remove(pdu.head.sequence) else {
+        let Some(pending) = self.window.remove(pdu.header.sequence) else {
             return;
         };
-        let outcome = match (pdu.head.command, pdu.head.status) {
+        let outcome = match (pdu.header.command, pdu.header.status) {
             (id::GENERIC_NACK, status::ESME_ROK) => verdict::outcome(status::ESME_RUNKNOWNERR, b""),
             (_, status) => verdict::outcome(status, leading_text(pdu.body)),
         };
         match outcome {
-            Outcome::Accepted { .. } => self.served = true,
-            Outcome::Throttled => {
-                self.pace.pause(now);
-                self.line.condition.throttled();
+            SubmitOutcome::Accepted { .. } => self.served = true,
+            SubmitOutcome::Throttled => {
+                self.limiter.pause(now);
+                self.channels.link_status.mark_throttled();
             }
-            // ESME_RINVBNDSTS. The others get their answers before the link is closed.
-            Outcome::NotSent if self.leaving.is_none() => {
-                self.leave(false, self.options.enquire_timeout);
+            // ESME_RINVBNDSTS. Wait for the other responses before the link is closed.
+            SubmitOutcome::NotSent if self.draining.is_none() => {
+                self.drain(false, self.options.enquire_timeout);
             }
             _ => {}
         }
-        self.outbox.submitted(flight.token, flight.part, outcome);
+        self.event_queue.push_outcome(pending.token, pending.part, outcome);
     }
 
     fn delivered(&mut self, pdu: &Pdu<'_>) {
         let Some(message) = ShortMessage::decode(pdu.body) else {
-            self.warn("a deliver_sm could not be decoded and was refused");
-            return self.acknowledge_now(pdu.head, status::ESME_RX_P_APPN);
+            self.warn("malformed deliver_sm refused");
+            return self.acknowledge_now(pdu.header, status::ESME_RX_P_APPN);
         };
-        match receipt::read(&message) {
-            Delivery::Receipt(_) | Delivery::Message if self.is_overfull() => {
-                self.acknowledge_now(pdu.head, status::ESME_RX_T_APPN);
+        match receipt::classify(&message) {
+            DeliverSm::Receipt(_) | DeliverSm::Message if self.is_overfull() => {
+                self.acknowledge_now(pdu.header, status::ESME_RX_T_APPN);
             }
-            Delivery::Receipt(receipt) => {
-                let handle = self.owed(pdu.head);
-                self.outbox.push(Event::Receipt { handle, receipt });
+            DeliverSm::Receipt(receipt) => {
+                let handle = self.expect_ack(pdu.header);
+                self.event_queue.push(CarrierEvent::Receipt { handle, receipt });
             }
-            Delivery::Message => {
-                let handle = self.owed(pdu.head);
-                let incoming = text::incoming(&message, self.options.labelled);
-                self.outbox.push(Event::Message { handle, incoming });
+            DeliverSm::Message => {
+                let handle = self.expect_ack(pdu.header);
+                let incoming = text::inbound_message(&message, self.options.labelled);
+                self.event_queue.push(CarrierEvent::Message { handle, incoming });
             }
-            Delivery::Passing => self.acknowledge_now(pdu.head, status::ESME_ROK),
-            Delivery::Unreadable => {
-                self.warn("a receipt named no message or no verdict and was passed over");
-                self.acknowledge_now(pdu.head, status::ESME_ROK);
+            DeliverSm::Intermediate => self.acknowledge_now(pdu.header, status::ESME_ROK),
+            DeliverSm::Unreadable => {
+                self.warn("receipt without message id or state ignored");
+                self.acknowledge_now(pdu.header, status::ESME_ROK);
             }
         }
     }
 
-    /// Names a deliver_sm that the engine has to answer.
-    fn owed(&mut self, head: Head) -> Handle {
+    /// Counts a deliver_sm that the engine has to acknowledge, and returns its handle.
+    fn expect_ack(&mut self, header: PduHeader) -> DeliverSmHandle {
         self.served = true;
         self.unacknowledged += 1;
-        Handle { session: self.number, sequence: head.sequence }
+        DeliverSmHandle { session: self.number, sequence: header.sequence }
     }
 
-    /// Whether receipts and messages have to wait at the SMSC: the engine owes too many answers, or the session
-    /// is about to unbind.
+    /// Returns whether receipts and inbound messages must wait at the SMSC: too many acks of the
+    /// engine are missing, or the session is about to unbind.
     fn is_overfull(&self) -> bool {
         self.unacknowledged >= MAX_UNACKNOWLEDGED
-            || self.outbox.others() >= MAX_UNACKNOWLEDGED
-            || (self.leaving.is_some() && self.window.is_empty())
+            || self.event_queue.deliveries() >= MAX_UNACKNOWLEDGED
+            || (self.draining.is_some() && self.window.is_empty())
     }
 
-    /// The engine's answers become deliver_sm_resp. Those to an earlier session are dropped: its
-    /// SMSC sends what they were about again anyway.
+    /// Sends a deliver_sm_resp for each ack. Acks for an earlier session are dropped, since the
+    /// SMSC sends those deliver_sm again.
     pub(super) fn acknowledge(&mut self, acks: &[Ack]) {
         let number = self.number;
         for ack in acks.iter().filter(|ack| ack.handle.session == number) {
@@ -135,19 +136,19 @@ impl Session<'_> {
                 true => status::ESME_ROK,
                 false => status::ESME_RX_T_APPN,
             };
-            self.acknowledge_now(Head::request(id::DELIVER_SM, ack.handle.sequence), status);
+            self.acknowledge_now(PduHeader::request(id::DELIVER_SM, ack.handle.sequence), status);
         }
     }
 
-    /// deliver_sm_resp (SMPP 3.4 §4.6.2) has an empty message_id.
-    fn acknowledge_now(&mut self, head: Head, status: u32) {
-        pdu::put_id(&mut self.link.outbound, head.response(status), b"");
+    /// Sends a deliver_sm_resp, whose message_id is always empty (SMPP 3.4 §4.6.2).
+    fn acknowledge_now(&mut self, header: PduHeader, status: u32) {
+        pdu::put_message_id(&mut self.link.outbound, header.response(status), b"");
     }
 
-    /// Once a session: an SMSC that does it once does it a thousand times.
-    fn warn(&mut self, what: &str) {
+    /// Logs a warning at most once per session, because a faulty SMSC repeats its faults.
+    fn warn(&mut self, message: &str) {
         if !std::mem::replace(&mut self.warned, true) {
-            tracing::warn!(carrier = %self.options.name, "{what}");
+            tracing::warn!(carrier = %self.options.name, "{message}");
         }
     }
 }

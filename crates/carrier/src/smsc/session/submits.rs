@@ -1,64 +1,64 @@
-//! How a submit_sm is answered, and what it leads to.
+//! Handles submit_sm: the response, the receipts, the handset and its automatic reply.
 
 use crate::smpp::body::ShortMessage;
 use crate::smpp::command::{esm, status};
-use crate::smpp::pdu::{self, Head, Pdu};
-use crate::smpp::text::{self, Part};
-use crate::smsc::behaviour::{Behaviour, State, Timing};
-use crate::smsc::delivery::Delivery;
-use crate::smsc::handset::{HandsetMessage, Sender};
-use crate::smsc::journal::Entry;
-use crate::smsc::party::{Party, Text};
-use crate::smsc::receipt::Receipt;
-use crate::smsc::reply::Reply;
-use crate::smsc::session::{Over, Session};
+use crate::smpp::pdu::{self, Pdu, PduHeader};
+use crate::smpp::text::{self, DecodedPart};
+use crate::smsc::address::{FixedText, StoredAddress};
+use crate::smsc::behaviour::{Behaviour, FinalState, ReceiptTiming};
+use crate::smsc::delivery::PendingDelivery;
+use crate::smsc::handset::{HandsetMessage, ReplyRoute};
+use crate::smsc::journal::JournalEntry;
+use crate::smsc::receipt::SimulatedReceipt;
+use crate::smsc::reply::ReplyPart;
+use crate::smsc::session::{Closed, ServerSession};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::text::split_udh;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long an answer is held back that its receipt shall overtake.
-const OVERTAKEN: Duration = Duration::from_millis(100);
+/// The delay of a submit_sm_resp that arrives after its receipt.
+const EARLY_RECEIPT_LEAD: Duration = Duration::from_millis(100);
 
-impl Session<'_> {
-    pub(super) fn submit(&mut self, pdu: &Pdu<'_>, now: Instant) -> Result<(), Over> {
+impl ServerSession<'_> {
+    pub(super) fn submit(&mut self, pdu: &Pdu<'_>, now: Instant) -> Result<(), Closed> {
         self.submits += 1;
         match ShortMessage::decode(pdu.body) {
-            None => self.answer(pdu.head, status::ESME_RINVCMDLEN, None, None),
-            Some(message) => self.judge(pdu.head, &message, now),
+            None => self.respond(pdu.header, status::ESME_RINVCMDLEN, None, None),
+            Some(message) => self.process(pdu.header, &message, now),
         }
         if self.submits == self.smsc.options.disconnect_every {
-            self.cut();
-            return Err(Over);
+            self.truncate_output();
+            return Err(Closed);
         }
         Ok(())
     }
 
-    fn judge(&mut self, head: Head, message: &ShortMessage<'_>, now: Instant) {
+    fn process(&mut self, header: PduHeader, message: &ShortMessage<'_>, now: Instant) {
         let options = &self.smsc.options;
-        let behaviour = Behaviour::of(message.destination.digits);
+        let behaviour = Behaviour::for_number(message.destination.digits);
         let refusal = self.refusal(message, &behaviour, now);
         let id = refusal.is_none().then(|| self.smsc.next_id());
         let status = refusal.unwrap_or(status::ESME_ROK);
-        self.note(message, id, status);
+        self.journal_submit(message, id, status);
         let mut until = (!options.resp_delay.is_zero()).then(|| now + options.resp_delay);
-        let answered = until.unwrap_or(now);
+        let response_at = until.unwrap_or(now);
         if let Some(id) = id {
             let due = match behaviour.timing {
-                Timing::Usual => answered + options.receipt_delay,
-                Timing::After(delay) => answered + delay,
-                Timing::Early => now,
+                ReceiptTiming::Usual => response_at + options.receipt_delay,
+                ReceiptTiming::After(delay) => response_at + delay,
+                ReceiptTiming::Early => now,
             };
-            self.promise(id, message, &behaviour, due);
-            self.show(message, &behaviour, due);
-            if behaviour.timing == Timing::Early {
-                until = Some(answered + OVERTAKEN);
+            self.schedule_receipts(id, message, &behaviour, due);
+            self.deliver_to_handset(message, &behaviour, due);
+            if behaviour.timing == ReceiptTiming::Early {
+                until = Some(response_at + EARLY_RECEIPT_LEAD);
             }
-            if self.smsc.loses_answer() {
+            if self.smsc.drops_response() {
                 return;
             }
         }
-        self.answer(head, status, id, until);
+        self.respond(header, status, id, until);
     }
 
     fn refusal(
@@ -68,39 +68,39 @@ impl Session<'_> {
         now: Instant,
     ) -> Option<u32> {
         let refusal = match &self.role {
-            Some(role) if role.sends && role.mailbox.is_full() => Some(status::ESME_RMSGQFUL),
+            Some(role) if role.sends && role.queue.is_full() => Some(status::ESME_RMSGQFUL),
             Some(role) if role.sends => {
                 let number = message.destination.digits;
-                self.smsc.refuses(number, behaviour, now)
+                self.smsc.refusal(number, behaviour, now)
             }
             _ => Some(status::ESME_RINVBNDSTS),
         };
-        refusal.or_else(|| self.is_unlucky().then_some(status::ESME_RSYSERR))
+        refusal.or_else(|| self.is_random_error().then_some(status::ESME_RSYSERR))
     }
 
-    /// Answers at once, or not before `until`.
-    fn answer(&mut self, head: Head, status: u32, id: Option<u64>, until: Option<Instant>) {
+    /// Responds at once, or at `until`.
+    fn respond(&mut self, header: PduHeader, status: u32, id: Option<u64>, until: Option<Instant>) {
         let text = match id {
-            None => Text::<20>::new(b""),
-            Some(id) if self.smsc.options.hex_ids => Text::print(format_args!("{id:X}")),
-            Some(id) => Text::print(format_args!("{id}")),
+            None => FixedText::<20>::new(b""),
+            Some(id) if self.smsc.options.hex_ids => FixedText::print(format_args!("{id:X}")),
+            Some(id) => FixedText::print(format_args!("{id}")),
         };
         let out = match until {
-            Some(until) => self.held.entry(until).or_default(),
+            Some(until) => self.delayed.entry(until).or_default(),
             None => &mut self.link.outbound,
         };
-        pdu::put_id(out, head.response(status), text.as_bytes());
+        pdu::put_message_id(out, header.response(status), text.as_bytes());
     }
 
-    /// Puts the receipts of an accepted message on their way, if it asked for any (SMPP 3.4 §5.2.17).
-    fn promise(
+    /// Schedules the receipts of an accepted message that requests them (SMPP 3.4 §5.2.17).
+    fn schedule_receipts(
         &mut self,
         id: u64,
         message: &ShortMessage<'_>,
         behaviour: &Behaviour,
         due: Instant,
     ) {
-        let failed = behaviour.state != State::Delivered;
+        let failed = behaviour.state != FinalState::Delivered;
         let wanted = match message.registered_delivery & 3 {
             1 => true,
             2 => failed,
@@ -111,7 +111,7 @@ impl Session<'_> {
         }
         let submitted = self.date();
         for _ in 0..behaviour.receipts {
-            let receipt = Receipt {
+            let receipt = SimulatedReceipt {
                 id,
                 originator: message.source.into(),
                 handset: message.destination.into(),
@@ -119,15 +119,15 @@ impl Session<'_> {
                 submitted,
                 excerpt: excerpt(message),
             };
-            self.posted.push((due, Box::new(Delivery::Receipt(receipt))));
+            self.new_deliveries.push((due, Box::new(PendingDelivery::Receipt(receipt))));
         }
     }
 
-    /// For those who want to know afterwards.
-    fn note(&self, message: &ShortMessage<'_>, id: Option<u64>, status: u32) {
+    /// Writes a journal entry for the submit.
+    fn journal_submit(&self, message: &ShortMessage<'_>, id: Option<u64>, status: u32) {
         let Some(journal) = &self.smsc.journal else { return };
-        let part = Part::of(message);
-        journal.write(&Entry {
+        let part = DecodedPart::decode(message);
+        journal.write(&JournalEntry {
             at: self.smsc.clock.now().millis(),
             event: match id {
                 Some(_) => "accepted",
@@ -143,11 +143,16 @@ impl Session<'_> {
         });
     }
 
-    /// The handset receives an accepted message; if its owner answers each, this one at `due`.
-    fn show(&mut self, message: &ShortMessage<'_>, behaviour: &Behaviour, due: Instant) {
+    /// Delivers an accepted message to its handset and schedules an automatic reply at `due`.
+    fn deliver_to_handset(
+        &mut self,
+        message: &ShortMessage<'_>,
+        behaviour: &Behaviour,
+        due: Instant,
+    ) {
         let options = &self.smsc.options;
-        if behaviour.state != State::Delivered
-            || (options.keep_messages == 0 && behaviour.answer.is_none())
+        if behaviour.state != FinalState::Delivered
+            || (options.keep_messages == 0 && behaviour.auto_reply.is_none())
         {
             return;
         }
@@ -155,30 +160,33 @@ impl Session<'_> {
         let Some((role, to)) = self.role.as_ref().zip(to.and_then(Recipient::from_digits)) else {
             return;
         };
-        let part = Part::of(message);
-        let shown = HandsetMessage {
+        let part = DecodedPart::decode(message);
+        let received = HandsetMessage {
             from: String::from_utf8_lossy(message.source.digits).into_owned(),
             to,
             text: part.text,
             parts: part.concat.map_or(1, |concat| concat.total),
             at: self.smsc.clock.now(),
         };
-        let (party, label) = (Party::from(message.source), text::label(message));
-        let sender = Sender { party, mailbox: role.mailbox.clone(), label };
-        let whole = options.handsets.receive(shown, part.concat, sender);
-        if let Some(text) = behaviour.answer.filter(|_| whole) {
+        let (address, label) = (StoredAddress::from(message.source), text::label(message));
+        let route = ReplyRoute { address, queue: role.queue.clone(), label };
+        let complete = options.handsets.receive(received, part.concat, route);
+        if let Some(text) = behaviour.auto_reply.filter(|_| complete) {
             let [.., reference] = self.smsc.next_id().to_be_bytes();
-            let parts = Reply::parts(Party::handset(to), party, text, reference, label).into_iter();
-            self.posted.extend(parts.map(|part| (due, Box::new(Delivery::Reply(part)))));
+            let parts =
+                ReplyPart::parts(StoredAddress::handset(to), address, text, reference, label)
+                    .into_iter();
+            self.new_deliveries
+                .extend(parts.map(|part| (due, Box::new(PendingDelivery::Reply(part)))));
         }
     }
 
-    fn is_unlucky(&mut self) -> bool {
+    fn is_random_error(&mut self) -> bool {
         let rate = self.smsc.options.error_rate;
         rate > 0.0 && self.random() < rate
     }
 
-    /// Uniform in 0..1 (xorshift64*).
+    /// Returns a pseudo-random number, uniform in 0..1 (xorshift64*).
     fn random(&mut self) -> f64 {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
@@ -187,21 +195,21 @@ impl Session<'_> {
         f64::from(u32::try_from(mixed).unwrap_or(u32::MAX)) / (f64::from(u32::MAX) + 1.0)
     }
 
-    /// Says half of what there is to say, most likely up to the middle of a PDU.
-    fn cut(&mut self) {
+    /// Drops the second half of the output, so that the connection most likely ends inside a PDU.
+    fn truncate_output(&mut self) {
         let half = self.link.outbound.len() / 2;
         self.link.outbound.truncate(half);
     }
 }
 
-/// How the text begins, where it can stand in a receipt's text as it is.
-fn excerpt(message: &ShortMessage<'_>) -> Text<20> {
+/// Returns the start of the text for a receipt; empty unless it is in GSM 7-bit.
+fn excerpt(message: &ShortMessage<'_>) -> FixedText<20> {
     let text = match message.esm_class & esm::UDH {
         0 => message.text,
         _ => split_udh(message.text).map_or(&[][..], |(_, text)| text),
     };
     match message.data_coding {
-        0 => Text::new(text),
-        _ => Text::new(b""),
+        0 => FixedText::new(text),
+        _ => FixedText::new(b""),
     }
 }

@@ -1,0 +1,29 @@
+//! The REST API under `/v1`, its OpenAPI document and the pages under `/docs`, and the monitoring
+//! endpoints.
+//!
+//! Handlers parse the request, call one function of the service crate, and render the response.
+
+mod auth;
+mod balance;
+mod body;
+mod docs;
+mod error;
+mod health;
+mod idempotency;
+mod inbound_messages;
+mod messages;
+mod openapi;
+mod optout_lists;
+mod query;
+mod rate_limit;
+mod rate_limit_layer;
+mod response;
+mod router;
+mod state;
+
+pub use error::{ProblemDocuments, method_not_allowed, not_found, overloaded};
+pub use health::PATHS as MONITORING_PATHS;
+pub use rate_limit::RateLimit;
+pub use rate_limit_layer::RateLimitByKey;
+pub use router::router;
+pub use state::ApiState;

@@ -1,0 +1,143 @@
+//! The rate limit of each API key, in requests per second, as far as this node has a share of it.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+use heliograph_domain::id::ApiKeyId;
+use std::num::NonZeroU32;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::watch;
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+type Keys =
+    RateLimiter<ApiKeyId, DashMapStateStore<ApiKeyId>, DefaultClock, StateInformationMiddleware>;
+
+/// Limits the requests of each API key by GCRA: a burst of one second's quota, then the constant
+/// rate.
+pub struct RateLimit {
+    share: watch::Receiver<u32>,
+    current: RwLock<Option<(NonZeroU32, Arc<Keys>)>>,
+}
+
+/// The decision about one request, with the state of the quota.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateLimitDecision {
+    quota: NonZeroU32,
+    remaining: u32,
+    /// The time to wait, if this request exceeds the limit.
+    pub(crate) wait: Option<Duration>,
+}
+
+impl RateLimit {
+    /// Creates a limit. `share` is the current number of requests per second that a key may send to
+    /// this node; 0 turns the limit off.
+    pub fn new(share: watch::Receiver<u32>) -> Self {
+        Self { share, current: RwLock::default() }
+    }
+
+    /// Returns whether there is a limit.
+    pub(crate) fn is_enabled(&self) -> bool {
+        *self.share.borrow() > 0
+    }
+
+    /// Counts a request of this key; returns `None` if there is no limit.
+    pub(crate) fn check(&self, key: ApiKeyId) -> Option<RateLimitDecision> {
+        let quota = NonZeroU32::new(*self.share.borrow())?;
+        let decision = match self.keys(quota).check_key(&key) {
+            Ok(state) => {
+                RateLimitDecision { quota, remaining: state.remaining_burst_capacity(), wait: None }
+            }
+            Err(no) => {
+                let wait = Some(no.wait_time_from(DefaultClock::default().now()));
+                RateLimitDecision { quota, remaining: 0, wait }
+            }
+        };
+        Some(decision)
+    }
+
+    /// Returns the counters for this quota. They start again when the share changes.
+    fn keys(&self, quota: NonZeroU32) -> Arc<Keys> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, keys)) = current.as_ref().filter(|(q, _)| *q == quota) {
+            return keys.clone();
+        }
+        drop(current);
+        let limiter = RateLimiter::dashmap(Quota::per_second(quota));
+        let keys = Arc::new(limiter.with_middleware::<StateInformationMiddleware>());
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some((quota, keys.clone()));
+        keys
+    }
+}
+
+impl RateLimitDecision {
+    /// Returns the same state for a request that was already served, and so was not limited.
+    pub(crate) const fn allowed(self) -> Self {
+        Self { wait: None, ..self }
+    }
+
+    /// Writes the rate limit headers (draft-ietf-httpapi-ratelimit-headers-10, sections 3 and 4)
+    /// and `Retry-After`.
+    pub(crate) fn write_headers(self, headers: &mut HeaderMap) {
+        let Self { quota, remaining, wait } = self;
+        let seconds = wait.map_or(1, |wait| wait.as_millis().div_ceil(1_000).max(1));
+        let fields = [
+            (POLICY, format!("\"key\";q={quota};w=1")),
+            (LIMIT, format!("\"key\";r={remaining};t={seconds}")),
+        ];
+        for (name, text) in fields {
+            if let Ok(value) = HeaderValue::from_str(&text) {
+                headers.insert(name, value);
+            }
+        }
+        if wait.is_some()
+            && let Ok(value) = HeaderValue::from_str(&seconds.to_string())
+        {
+            headers.insert(header::RETRY_AFTER, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    const ANN: ApiKeyId = ApiKeyId(Uuid::nil());
+    const BOB: ApiKeyId = ApiKeyId(Uuid::max());
+
+    #[test]
+    fn each_key_has_its_own_quota() {
+        let (_share, changes) = watch::channel(3);
+        let limit = RateLimit::new(changes);
+        let decisions: Vec<_> = (0..3).map(|_| limit.check(ANN).unwrap()).collect();
+        assert_eq!(decisions.iter().map(|t| t.remaining).collect::<Vec<_>>(), [2, 1, 0]);
+        assert!(decisions.iter().all(|t| t.wait.is_none()));
+        let over = limit.check(ANN).unwrap();
+        assert!(over.wait.is_some_and(|wait| wait <= Duration::from_secs(1)));
+        assert_eq!(limit.check(BOB).unwrap().remaining, 2);
+        let mut headers = HeaderMap::new();
+        over.write_headers(&mut headers);
+        let values = ["ratelimit-policy", "ratelimit", "retry-after"].map(|n| &headers[n]);
+        assert_eq!(values, ["\"key\";q=3;w=1", "\"key\";r=0;t=1", "1"]);
+    }
+
+    #[test]
+    fn changed_share_applies_at_once() {
+        let (share, changes) = watch::channel(0);
+        let limit = RateLimit::new(changes);
+        assert_eq!(limit.check(ANN), None);
+        share.send_replace(2);
+        assert_eq!(limit.check(ANN).unwrap().remaining, 1);
+        share.send_replace(1);
+        assert_eq!(limit.check(ANN).unwrap().remaining, 0);
+        assert!(limit.check(ANN).unwrap().wait.is_some());
+        share.send_replace(0);
+        assert_eq!(limit.check(ANN), None);
+    }
+}

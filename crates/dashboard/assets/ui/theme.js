@@ -1,0 +1,1 @@
+(()=>{var t=document.documentElement;function a(){let e=localStorage.getItem("theme");e==="light"||e==="dark"?t.dataset.theme=`heliograph-${e}`:delete t.dataset.theme}a();t.classList.add("js");addEventListener("storage",a);document.addEventListener("themechange",a);})();

@@ -1,0 +1,208 @@
+//! Errors of pages: the redirect to sign-in, or a page that explains the error.
+
+use crate::layout::AnonymousLayout;
+use crate::page;
+use crate::reasons;
+use crate::sign_in_throttle::TooManyAttempts;
+use crate::state::DashboardState;
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use heliograph_service::kernel::error::Error;
+use std::sync::Arc;
+
+/// The reason why a page is not shown.
+#[derive(Clone, Debug)]
+pub(crate) enum PageError {
+    /// The user must sign in first; continues at this path afterwards.
+    SignInRequired(String),
+    /// The rate limit for attempts is exceeded.
+    RateLimited(TooManyAttempts),
+    /// A page explains the error.
+    Message {
+        /// The HTTP status.
+        status: StatusCode,
+        /// The title of the page.
+        title: &'static str,
+        /// The explanation, and what to do.
+        text: String,
+    },
+}
+
+impl PageError {
+    fn message(status: StatusCode, title: &'static str, text: &str) -> Self {
+        Self::Message { status, title, text: text.to_owned() }
+    }
+
+    pub(crate) fn not_found() -> Self {
+        let text = "This page does not exist, or you do not have access to it. Check that the right account \
+                    and mode (test or live) are selected.";
+        Self::message(StatusCode::NOT_FOUND, "Page not found", text)
+    }
+
+    /// A one-time link that was used or has expired.
+    pub(crate) fn link_expired(text: &str) -> Self {
+        Self::message(StatusCode::NOT_FOUND, "Link expired", text)
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let text =
+            "This URL only accepts form submissions. Open a page from the dashboard instead.";
+        Self::message(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed", text)
+    }
+
+    pub(crate) fn invalid_form() -> Self {
+        let text = "The form could not be read. Go back, reload the page and submit it again.";
+        Self::message(StatusCode::BAD_REQUEST, "Incomplete form", text)
+    }
+
+    pub(crate) fn too_large() -> Self {
+        let text = "The form is too large. Go back, shorten your input and submit it again.";
+        Self::too_large_because(text)
+    }
+
+    /// A body above the limit, with the limit in the text.
+    pub(crate) fn too_large_because(text: &str) -> Self {
+        Self::message(StatusCode::PAYLOAD_TOO_LARGE, "Too large", text)
+    }
+
+    pub(crate) fn csrf_failed() -> Self {
+        let text = "This form does not belong to your current session. Nothing was changed. Go back, reload the \
+                    page and submit it again.";
+        Self::message(StatusCode::FORBIDDEN, "Session mismatch", text)
+    }
+
+    pub(crate) fn context_changed() -> Self {
+        let text = "You switched account or mode in another tab. Nothing was changed. Go back, reload the page \
+                    and try again.";
+        Self::message(StatusCode::CONFLICT, "Account or mode changed", text)
+    }
+
+    pub(crate) fn forbidden() -> Self {
+        let text = "Your role does not allow this action. Ask an owner or admin of the account.";
+        Self::message(StatusCode::FORBIDDEN, "You don't have permission", text)
+    }
+}
+
+impl From<Error> for PageError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unauthenticated => Self::SignInRequired("/".to_owned()),
+            Error::NotFound => Self::not_found(),
+            Error::Scope(_) => Self::forbidden(),
+            Error::InvalidEndpoint(_)
+            | Error::WeakPassword(_)
+            | Error::InsufficientBalance
+            | Error::RecipientOptedOut
+            | Error::DestinationNotAllowed
+            | Error::TooManyParts { .. }
+            | Error::IdempotencyKeyReused => {
+                Self::message(StatusCode::CONFLICT, "Request failed", &error.to_string())
+            }
+            Error::Conflict(reason) => {
+                Self::message(StatusCode::CONFLICT, "Request failed", &reasons::conflict(&reason))
+            }
+            Error::NotCancellable(reason) => {
+                let text = reasons::not_cancellable(reason);
+                Self::message(StatusCode::CONFLICT, "Request failed", text)
+            }
+            Error::RequestInFlight | Error::Overloaded(_) | Error::CommitUnknown(_) => {
+                tracing::warn!(%error, "page temporarily unavailable");
+                let text = "The service is temporarily unavailable. Try again in a few seconds.";
+                Self::message(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", text)
+            }
+            Error::Installation(_) | Error::Internal(_) => {
+                tracing::error!(%error, "failed to serve page");
+                let text = "An internal error occurred. The operator can find the details in the server log.";
+                Self::message(StatusCode::INTERNAL_SERVER_ERROR, "Internal error", text)
+            }
+        }
+    }
+}
+
+impl From<TooManyAttempts> for PageError {
+    fn from(many: TooManyAttempts) -> Self {
+        Self::RateLimited(many)
+    }
+}
+
+/// Passes the error to [`render`] in the response extensions: rendering needs randomness for the
+/// nonce.
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct Page {
+    layout: AnonymousLayout,
+    text: String,
+}
+
+/// Middleware that renders the errors of page handlers.
+pub(crate) async fn render(
+    State(app): State<Arc<DashboardState>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = next.run(request).await;
+    match response.extensions_mut().remove::<PageError>() {
+        None => response,
+        Some(error) => respond(&app, error),
+    }
+}
+
+/// Returns the page for a path that does not exist.
+pub fn not_found(app: &DashboardState) -> Response {
+    respond(app, PageError::not_found())
+}
+
+/// Returns the page for a request whose method the path does not support, such as opening the
+/// address of a form.
+pub fn method_not_allowed(app: &DashboardState) -> Response {
+    respond(app, PageError::method_not_allowed())
+}
+
+/// Returns the response for an error: a redirect to sign-in, or an error page.
+pub(crate) fn respond(app: &DashboardState, error: PageError) -> Response {
+    match error {
+        PageError::SignInRequired(next) => {
+            let mut query = url::form_urlencoded::Serializer::new(String::new());
+            query.append_pair("next", &next);
+            page::redirect(&format!("/sign-in?{}", query.finish()))
+        }
+        PageError::RateLimited(many) => {
+            let seconds = many.seconds();
+            let text = format!("Wait {seconds} seconds, then go back and try again.");
+            let response = error_page(app, TooManyAttempts::STATUS, "Too many attempts", text);
+            retry_after(response, seconds)
+        }
+        PageError::Message { status, title, text } => {
+            let response = error_page(app, status, title, text);
+            match status {
+                StatusCode::SERVICE_UNAVAILABLE => retry_after(response, 2),
+                _ => response,
+            }
+        }
+    }
+}
+
+fn error_page(app: &DashboardState, status: StatusCode, title: &str, text: String) -> Response {
+    let nonce = app.context.random::<18>().map(|r| URL_SAFE_NO_PAD.encode(r));
+    let layout = AnonymousLayout::new(title, nonce.unwrap_or_default());
+    let (nonce, page) = (layout.nonce.clone(), Page { layout, text });
+    page::html(status, &nonce, page.render())
+}
+
+fn retry_after(mut response: Response, seconds: u64) -> Response {
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}

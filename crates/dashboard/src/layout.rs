@@ -1,0 +1,85 @@
+//! The data that the layouts of all pages need.
+
+use crate::assets;
+
+/// A message about the last action, shown at the top of a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Notice {
+    /// Whether the action succeeded.
+    pub(crate) success: bool,
+    /// The message.
+    pub(crate) text: String,
+}
+
+impl Notice {
+    /// Creates a success message.
+    pub(crate) fn success(text: impl Into<String>) -> Self {
+        Self { success: true, text: text.into() }
+    }
+
+    /// Creates an error message.
+    pub(crate) fn error(text: impl Into<String>) -> Self {
+        Self { success: false, text: text.into() }
+    }
+}
+
+/// The layout data of pages for signed-in users.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// The title of the page.
+    pub(crate) title: String,
+    /// The entry of the navigation that is highlighted.
+    pub(crate) active_nav: &'static str,
+    /// The version of the assets, part of their URLs.
+    pub(crate) version: &'static str,
+    /// The nonce of the Content Security Policy.
+    pub(crate) nonce: String,
+    /// The CSRF token for forms.
+    pub(crate) csrf: String,
+    /// The email address of the user.
+    pub(crate) email: String,
+    /// The name of the selected account.
+    pub(crate) account: String,
+    /// All accounts of the user, with their names.
+    pub(crate) accounts: Vec<(i64, String)>,
+    /// Whether test mode is selected.
+    pub(crate) test_mode: bool,
+    /// Whether the user is an operator of this installation.
+    pub(crate) is_operator: bool,
+    /// Whether the user may manage API keys, webhooks and members.
+    pub(crate) can_manage: bool,
+    /// Whether the user may send messages and edit opt-out lists.
+    pub(crate) can_send: bool,
+    /// The balance of the account, with its currency.
+    pub(crate) balance: String,
+    /// The message about the last action.
+    pub(crate) notice: Option<Notice>,
+}
+
+/// The layout data of pages without a session.
+#[derive(Clone, Debug)]
+pub(crate) struct AnonymousLayout {
+    /// The title of the page.
+    pub(crate) title: String,
+    /// The version of the assets, part of their URLs.
+    pub(crate) version: &'static str,
+    /// The nonce of the Content Security Policy.
+    pub(crate) nonce: String,
+    /// The CSRF token for forms; empty on pages without forms.
+    pub(crate) csrf: String,
+    /// The message about the last action.
+    pub(crate) notice: Option<Notice>,
+}
+
+impl AnonymousLayout {
+    /// Creates a layout without forms.
+    pub(crate) fn new(title: &str, nonce: String) -> Self {
+        Self {
+            title: title.to_owned(),
+            version: assets::VERSION,
+            nonce,
+            csrf: String::new(),
+            notice: None,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The dashboard: server-rendered HTML pages.
+
+mod anonymous;
+mod api_keys;
+mod assets;
+mod audit;
+mod bubbles;
+mod client;
+mod composer;
+mod conversations;
+mod csrf;
+mod error_page;
+mod form;
+mod format;
+mod join;
+mod layout;
+mod live;
+mod members;
+mod messages;
+mod mode;
+mod operator;
+mod optouts;
+mod overview;
+mod page;
+mod password_reset;
+mod phone;
+mod reasons;
+mod routes;
+mod security;
+mod send;
+mod session;
+mod sign_in;
+mod sign_in_throttle;
+mod sign_up;
+mod state;
+mod webhooks;
+
+pub use error_page::{method_not_allowed, not_found};
+pub use routes::{redact_path, router};
+pub use sign_in_throttle::SignInThrottle;
+pub use state::DashboardState;

@@ -1,0 +1,168 @@
+//! Actions on the page of a webhook endpoint.
+
+use crate::error_page::PageError;
+use crate::form::FieldErrors;
+use crate::layout::Notice;
+use crate::session::{self, SessionForm, SessionRequest};
+use crate::state::DashboardState;
+use crate::webhooks::detail::{self, WebhookPageState};
+use crate::webhooks::event_kinds::{self, SelectedKinds};
+use crate::webhooks::history::DeliveryFilter;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use heliograph_domain::time::Timestamp;
+use heliograph_domain::webhook::WebhookEndpoint;
+use heliograph_service::kernel::error::Error;
+use heliograph_service::kernel::idempotency::IdempotencyKey;
+use heliograph_service::webhooks::endpoints;
+use heliograph_service::webhooks::history::HistoryFilter;
+use heliograph_service::webhooks::replay::{self, ReplaySelection};
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// The period whose failed events are replayed: retries last as long.
+const REPLAY_PERIOD: Duration = Duration::from_secs(3 * 86_400);
+
+/// Returns an endpoint that the user may change, and the path of its page.
+async fn manageable(
+    app: &DashboardState,
+    request: &SessionRequest,
+    id: &str,
+) -> Result<(WebhookEndpoint, String), PageError> {
+    request.visitor.require_manager()?;
+    let endpoint = detail::find_endpoint(app, request, id).await?;
+    let path = format!("/settings/webhooks/{}", endpoint.id);
+    Ok((endpoint, path))
+}
+
+fn idempotency_key(posted: &SessionForm) -> Result<IdempotencyKey, PageError> {
+    let key: Uuid =
+        posted.form.text("idempotency_key").parse().map_err(|_| PageError::invalid_form())?;
+    Ok(IdempotencyKey { key: key.to_string(), fingerprint: [0; 32] })
+}
+
+pub(super) async fn set_event_kinds(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<String>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let SessionForm { request, form } = posted;
+    let (endpoint, path) = manageable(&app, &request, &id).await?;
+    let mut errors = FieldErrors::default();
+    match event_kinds::parse(&form, &mut errors) {
+        Some(kinds) => {
+            endpoints::set_event_kinds(&app.context, &request.actor(), endpoint.id, kinds).await?;
+            Ok(session::redirect_with_notice(&path, "changed"))
+        }
+        None => {
+            let kinds = Some(SelectedKinds::from_form(&form, &errors));
+            let state = WebhookPageState { kinds, ..WebhookPageState::default() };
+            detail::render(&app, &request, StatusCode::UNPROCESSABLE_ENTITY, (&endpoint, state))
+                .await
+        }
+    }
+}
+
+/// Shows the signing secret in the response; the audit log records it.
+pub(super) async fn reveal_secret(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<String>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let request = posted.request;
+    let (endpoint, _) = manageable(&app, &request, &id).await?;
+    let secret = endpoints::reveal(&app.context, &request.actor(), endpoint.id).await?;
+    let state =
+        WebhookPageState { secret: secret.reveal().to_owned(), ..WebhookPageState::default() };
+    detail::render(&app, &request, StatusCode::OK, (&endpoint, state)).await
+}
+
+pub(super) async fn rotate_secret(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<String>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let (endpoint, path) = manageable(&app, &posted.request, &id).await?;
+    let caller = posted.request.caller();
+    let actor = posted.request.actor();
+    let once = idempotency_key(&posted)?;
+    endpoints::rotate_once(&app.context, &caller, &actor, endpoint.id, once).await?;
+    Ok(session::redirect_with_notice(&path, "rotated"))
+}
+
+pub(super) async fn enable(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<String>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let (endpoint, path) = manageable(&app, &posted.request, &id).await?;
+    if endpoint.off.is_some() {
+        endpoints::switch_on(&app.context, &posted.request.actor(), endpoint.id).await?;
+    }
+    Ok(session::redirect_with_notice(&path, "on"))
+}
+
+pub(super) async fn disable(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<String>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let (endpoint, path) = manageable(&app, &posted.request, &id).await?;
+    if endpoint.off.is_none() {
+        endpoints::switch_off(&app.context, &posted.request.actor(), endpoint.id).await?;
+    }
+    Ok(session::redirect_with_notice(&path, "off"))
+}
+
+pub(super) async fn remove(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<String>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let (endpoint, _) = manageable(&app, &posted.request, &id).await?;
+    endpoints::remove(&app.context, &posted.request.actor(), endpoint.id).await?;
+    Ok(session::redirect_with_notice("/settings/webhooks", "removed"))
+}
+
+/// Sends one event again, or all failed events of the last three days.
+pub(super) async fn replay(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<String>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let (endpoint, path) = manageable(&app, &posted.request, &id).await?;
+    let (form, now) = (&posted.form, app.context.db.now());
+    let again = match form.text("all") {
+        "failed" => {
+            let back = i64::try_from(REPLAY_PERIOD.as_millis()).unwrap_or(0);
+            ReplaySelection::Failed(Timestamp(now.millis() - back), now)
+        }
+        _ => ReplaySelection::Events(vec![
+            form.text("event").parse().map_err(|_| PageError::invalid_form())?,
+        ]),
+    };
+    let once = idempotency_key(&posted)?;
+    let caller = posted.request.caller();
+    let done = replay::replay_once(&app.context, &caller, endpoint.id, again, once).await;
+    match done {
+        Ok(None | Some(1..)) => Ok(session::redirect_with_notice(&path, "replayed")),
+        Ok(Some(0)) => {
+            let notice =
+                Some(Notice::success("Nothing to replay: events were delivered or are pending."));
+            let filter = DeliveryFilter::from(HistoryFilter::Waiting);
+            let state = WebhookPageState { notice, filter, ..WebhookPageState::default() };
+            detail::render(&app, &posted.request, StatusCode::OK, (&endpoint, state)).await
+        }
+        Err(Error::InvalidEndpoint(why)) => {
+            let state = WebhookPageState {
+                notice: Some(Notice::error(why.to_string())),
+                ..WebhookPageState::default()
+            };
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            detail::render(&app, &posted.request, status, (&endpoint, state)).await
+        }
+        Err(other) => Err(other.into()),
+    }
+}

@@ -1,0 +1,171 @@
+//! The HTTP client for webhook endpoints, with SSRF protection.
+//!
+//! The host is resolved once, every address is checked against the egress policy, and the checked
+//! address is the one dialled, so DNS rebinding has no effect. Redirects are not followed.
+
+use crate::http::connection::HttpConnection;
+use heliograph_domain::delivery_error::DeliveryError;
+use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
+use heliograph_domain::webhook_url::WebhookUrl;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use std::io::{Error, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// The time limit for connecting, including the TLS handshake.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest response head, in bytes.
+const MAX_HEAD: usize = 64 << 10;
+/// The number of addresses of one host to try.
+const MAX_ADDRESSES: usize = 4;
+
+/// Opens connections to endpoints; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct HttpClient {
+    resolver: Arc<dyn Resolver>,
+    tls: TlsConnector,
+}
+
+impl HttpClient {
+    /// Creates a client that trusts the certificate authorities of the operating system and of
+    /// Mozilla.
+    pub(crate) fn new(resolver: Arc<dyn Resolver>) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        #[expect(clippy::expect_used, reason = "ring speaks the default versions")]
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("ring speaks TLS 1.2 and 1.3");
+        let mut config = config.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Self { resolver, tls: TlsConnector::from(Arc::new(config)) }
+    }
+
+    /// Opens a connection to an address that the policy allows; the error is a text for people.
+    pub(crate) async fn dial(
+        &self,
+        target: &WebhookUrl,
+        egress_policy: &EgressPolicy,
+    ) -> Result<HttpConnection, String> {
+        match tokio::time::timeout(CONNECT_TIMEOUT, self.connect(target, egress_policy)).await {
+            Ok(result) => result,
+            Err(_) => Err(format!(
+                "{} within {} s",
+                DeliveryError::ConnectFailed.label(),
+                CONNECT_TIMEOUT.as_secs()
+            )),
+        }
+    }
+
+    async fn connect(
+        &self,
+        target: &WebhookUrl,
+        egress_policy: &EgressPolicy,
+    ) -> Result<HttpConnection, String> {
+        let tcp = self.reach(target, egress_policy).await?;
+        let _ = tcp.set_nodelay(true);
+        if !target.is_https() {
+            return http1(tcp).await;
+        }
+        let name = ServerName::try_from(target.host()).map_err(|e| e.to_string())?;
+        let tls = self.tls.connect(name, tcp).await.map_err(|e| tls_error(&e))?;
+        match tls.get_ref().1.alpn_protocol() {
+            Some(b"h2") => http2(tls).await,
+            _ => http1(tls).await,
+        }
+    }
+
+    /// Connects to the very address that was checked; the host is not resolved a second time.
+    async fn reach(
+        &self,
+        target: &WebhookUrl,
+        egress_policy: &EgressPolicy,
+    ) -> Result<TcpStream, String> {
+        let addresses = addresses(&*self.resolver, target).await?;
+        let mut why = String::new();
+        for address in addresses.into_iter().take(MAX_ADDRESSES) {
+            if let Err(refused) = egress_policy.check(address, target.is_https()) {
+                why = DeliveryError::AddressNotAllowed.with_detail(&refused.to_string());
+                continue;
+            }
+            match TcpStream::connect(SocketAddr::new(address, target.port())).await {
+                Ok(stream) => return Ok(stream),
+                Err(e) => why = connect_error(&e, &format!("{address} port {}", target.port())),
+            }
+        }
+        Err(why)
+    }
+}
+
+/// Describes a failed TCP connection.
+fn connect_error(e: &Error, place: &str) -> String {
+    match e.kind() {
+        ErrorKind::ConnectionRefused => DeliveryError::ConnectionRefused.with_detail(place),
+        _ => DeliveryError::ConnectFailed.with_detail(&format!("{place}: {e}")),
+    }
+}
+
+/// Describes a failed TLS handshake.
+fn tls_error(e: &Error) -> String {
+    use rustls::{CertificateError, Error as TlsError, InvalidMessage};
+    let inner = e.get_ref().and_then(|e| e.downcast_ref::<TlsError>());
+    let why = match inner {
+        Some(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            "the server does not speak TLS".to_owned()
+        }
+        Some(TlsError::InvalidCertificate(why)) => match why {
+            CertificateError::UnknownIssuer | CertificateError::Other(_) => {
+                "the certificate is not issued by a publicly trusted authority (self-signed?)"
+                    .to_owned()
+            }
+            why => format!("invalid certificate: {why}"),
+        },
+        _ => e.to_string(),
+    };
+    DeliveryError::Tls.with_detail(&why)
+}
+
+/// Returns the addresses of a host, which may be a literal address or a name to resolve.
+async fn addresses(resolver: &dyn Resolver, target: &WebhookUrl) -> Result<Vec<IpAddr>, String> {
+    if let Some(address) = target.address() {
+        return Ok(vec![address]);
+    }
+    let host = target.host();
+    let found = resolver.resolve(host.clone()).await;
+    let found =
+        found.map_err(|e| DeliveryError::HostNotFound.with_detail(&format!("{host}: {e}")))?;
+    match found.is_empty() {
+        true => Err(DeliveryError::HostNotFound.with_detail(&format!("{host} has no address"))),
+        false => Ok(found),
+    }
+}
+
+async fn http1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    io: S,
+) -> Result<HttpConnection, String> {
+    let mut builder = hyper::client::conn::http1::Builder::new();
+    builder.max_buf_size(MAX_HEAD);
+    let io: Box<dyn crate::http::connection::Io> = Box::new(io);
+    let result = builder.handshake(TokioIo::new(io)).await;
+    let (sender, connection) = result.map_err(|e| e.to_string())?;
+    Ok(HttpConnection::http1(sender, connection))
+}
+
+async fn http2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    io: S,
+) -> Result<HttpConnection, String> {
+    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    builder.max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
+    let io: Box<dyn crate::http::connection::Io> = Box::new(io);
+    let result = builder.handshake(TokioIo::new(io)).await;
+    let (sender, connection) = result.map_err(|e| e.to_string())?;
+    Ok(HttpConnection::http2(sender, connection))
+}

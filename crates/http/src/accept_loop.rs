@@ -1,0 +1,253 @@
+//! The accept loop: accepts connections within limits, and ends them in order when the node drains.
+
+use crate::body_drain::DrainableBody;
+use crate::certificate::Tls;
+use crate::client::ClientAddress;
+use crate::connection::HttpServer;
+use crate::connection_limit::{ConnectionLimit, ConnectionPermit};
+use crate::drain::RequestGate;
+use crate::limits::{self, ListenerLimits};
+use crate::tls;
+use axum::body::Body;
+use axum::http::Version;
+use axum::response::Response;
+use futures_util::FutureExt;
+use hyper::Request;
+use hyper::body::Incoming;
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tower::Service;
+
+/// Binds a listening socket, with `SO_REUSEADDR` so that a restarted process can bind at once.
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(limits::LISTEN_BACKLOG)
+}
+
+/// The options of a server.
+pub struct ServerOptions {
+    /// Admits requests; its controller ends the server.
+    pub gate: RequestGate,
+    /// Whether a reverse proxy sits in front, whose `X-Forwarded-…` headers are trusted.
+    pub behind_proxy: bool,
+    /// The certificate, to serve HTTPS.
+    pub tls: Option<Tls>,
+    /// The limit of open files of the process.
+    pub open_files: usize,
+}
+
+/// Serves requests with `service` until the controller of the gate closes it.
+pub async fn serve<S>(listener: TcpListener, service: S, options: ServerOptions)
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+    S: Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
+    let ServerOptions { gate, behind_proxy, tls, open_files } = options;
+    let secure = tls.is_some();
+    let handler = move |request: Request<Incoming>, peer| {
+        let client = ClientAddress::new(peer, secure, behind_proxy, request.headers());
+        answer(service.clone(), client, request)
+    };
+    let limits = ListenerLimits::within(open_files);
+    let accept_loop = Listener {
+        server: HttpServer { handler, gate: gate.clone(), limits },
+        tls,
+        behind_proxy,
+        connection_limit: ConnectionLimit::default(),
+        connections: JoinSet::new(),
+    };
+    accept_loop.run(listener, gate).await;
+}
+
+/// Answers one request.
+async fn answer<S>(
+    mut service: S,
+    client: ClientAddress,
+    request: Request<Incoming>,
+) -> Result<Response, Infallible>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible>,
+{
+    let version = request.version();
+    let (mut head, body) = request.into_parts();
+    head.extensions.insert(client);
+    if version < Version::HTTP_2 {
+        return service.call(Request::from_parts(head, Body::new(body))).await;
+    }
+    let unread = DrainableBody::new(body);
+    let response = service.call(Request::from_parts(head, unread.body())).await;
+    Box::pin(unread.drain()).await;
+    response
+}
+
+/// The accept loop and its open connections.
+struct Listener<H> {
+    server: HttpServer<H>,
+    tls: Option<Tls>,
+    behind_proxy: bool,
+    connection_limit: ConnectionLimit,
+    connections: JoinSet<()>,
+}
+
+impl<H, F> Listener<H>
+where
+    H: Fn(Request<Incoming>, IpAddr) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Result<Response, Infallible>> + Send + 'static,
+{
+    /// Accepts connections until the gate closes, and then waits for the open ones to end.
+    async fn run(mut self, listener: TcpListener, mut gate: RequestGate) {
+        let limits = self.server.limits;
+        loop {
+            tokio::select! {
+                result = listener.accept(), if self.connections.len() < limits.max_connections => {
+                    if let Err(error) = self.accept(result) {
+                        tracing::warn!(%error, "failed to accept connection");
+                        tokio::time::sleep(limits::ACCEPT_RETRY_DELAY).await;
+                    }
+                }
+                Some(_) = self.connections.join_next() => {}
+                () = gate.closing() => break,
+            }
+        }
+        // Connections that are already in the backlog are served, too.
+        while let Some(Ok(accepted)) = listener.accept().now_or_never() {
+            drop(self.accept(Ok(accepted)));
+        }
+        drop(listener);
+        let ended = async { while self.connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(limits.close_grace * 2, ended).await.is_err() {
+            tracing::debug!(
+                connections = self.connections.len(),
+                "connections aborted after drain time-out"
+            );
+            self.connections.shutdown().await;
+        }
+    }
+
+    fn accept(&mut self, result: io::Result<(TcpStream, SocketAddr)>) -> io::Result<()> {
+        let (socket, address) = result?;
+        // Responses are small and complete, so that Nagle's algorithm would only delay them.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "failed to set TCP_NODELAY");
+        }
+        let permit = match self.permit(address.ip()) {
+            Ok(permit) => permit,
+            Err(()) => {
+                tracing::debug!(%address, "too many connections from one address");
+                return Ok(());
+            }
+        };
+        let HttpServer { handler, gate, limits } = self.server.clone();
+        let handler = move |request| handler(request, address.ip());
+        let server = HttpServer { handler, gate, limits };
+        match &self.tls {
+            None => self.connections.spawn(server.http1(socket).map(move |()| drop(permit))),
+            Some(Tls(tls)) => {
+                let tls = tls.clone();
+                self.connections.spawn(tls::serve(server, tls, socket).map(move |()| drop(permit)))
+            }
+        };
+        Ok(())
+    }
+
+    /// Returns a permit for one more connection from this address. The loopback address and a
+    /// reverse proxy, behind which all clients share an address, are not limited.
+    fn permit(&self, from: IpAddr) -> Result<Option<ConnectionPermit>, ()> {
+        if self.behind_proxy || from.to_canonical().is_loopback() {
+            return Ok(None);
+        }
+        self.connection_limit
+            .try_acquire(from, self.server.limits.max_per_address)
+            .map(Some)
+            .ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drain::DrainController;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+
+    type Answer = std::future::Ready<Result<Response, Infallible>>;
+
+    fn answer(_: Request<Incoming>, _: IpAddr) -> Answer {
+        std::future::ready(Ok(Response::default()))
+    }
+
+    fn accept_loop(
+        controller: &DrainController,
+        limits: ListenerLimits,
+        behind_proxy: bool,
+    ) -> Listener<fn(Request<Incoming>, IpAddr) -> Answer> {
+        let server =
+            HttpServer { handler: answer as fn(_, _) -> _, gate: controller.gate(), limits };
+        let (connection_limit, connections) = (ConnectionLimit::default(), JoinSet::new());
+        Listener { server, tls: None, behind_proxy, connection_limit, connections }
+    }
+
+    async fn is_answered(client: &mut TcpStream) -> bool {
+        let mut first = [0; 15];
+        let read = client.read_exact(&mut first);
+        let read = tokio::time::timeout(Duration::from_millis(100), read).await;
+        read.is_ok_and(|read| read.is_ok() && first == *b"HTTP/1.1 200 OK")
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_the_limit_wait() {
+        let controller = DrainController::new(10);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let close_grace = Duration::from_millis(100);
+        let limits =
+            ListenerLimits { max_connections: 2, close_grace, ..ListenerLimits::default() };
+        let mut running = JoinSet::new();
+        running.spawn(accept_loop(&controller, limits, false).run(listener, controller.gate()));
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(REQUEST).await.unwrap();
+            clients.push(client);
+        }
+        let mut third = clients.pop().unwrap();
+        for client in &mut clients {
+            while !is_answered(client).await {}
+        }
+        assert!(!is_answered(&mut third).await);
+        clients.pop();
+        while !is_answered(&mut third).await {}
+        // A connection in the backlog at the time of closing is served, too.
+        let mut fourth = TcpStream::connect(address).await.unwrap();
+        fourth.write_all(REQUEST).await.unwrap();
+        controller.close();
+        while !is_answered(&mut fourth).await {}
+        while running.join_next().await.is_some() {}
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn loopback_and_proxies_are_exempt_from_the_address_limit() {
+        let (controller, limits) = (
+            DrainController::new(10),
+            ListenerLimits { max_per_address: 1, ..ListenerLimits::default() },
+        );
+        let (remote, loopback) =
+            ("192.0.2.1".parse().unwrap(), "::ffff:127.0.0.1".parse().unwrap());
+        for (behind_proxy, from, second) in
+            [(false, remote, false), (false, loopback, true), (true, remote, true)]
+        {
+            let listener = accept_loop(&controller, limits, behind_proxy);
+            let _first = listener.permit(from).unwrap();
+            assert_eq!(listener.permit(from).is_ok(), second, "{from}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The command line: global options and subcommands.
+
+use crate::commands::account::AccountCommand;
+use crate::commands::backup::BackupArgs;
+use crate::commands::credit::CreditArgs;
+use crate::commands::key::KeyCommand;
+use crate::commands::listen::ListenArgs;
+use crate::commands::migrate::MigrateArgs;
+use crate::commands::restore::RestoreArgs;
+use crate::commands::webhook::WebhookCommand;
+use crate::serve_args::ServeArgs;
+use crate::simulator::SmscArgs;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Self-hosted SMS gateway: HTTP API in, durable queue, SMPP out
+#[derive(Parser, Debug)]
+#[command(name = "heliograph", version, about)]
+#[command(after_help = "Example:
+  heliograph --config /etc/heliograph.toml
+
+Results go to stdout, everything else to stderr. With --json, a command prints one JSON document;
+if it fails, the document is {\"error\": \"...\"}. Exit codes: 0 success, 1 failure, 2 usage error.")]
+pub(crate) struct Cli {
+    /// Configuration file [default: heliograph.toml if it exists]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    serve: ServeArgs,
+    #[command(subcommand)]
+    command: Option<CliCommand>,
+}
+
+impl Cli {
+    /// Returns the selected command; `serve` when none is given. Options of `serve` in front of
+    /// another command are rejected, not silently ignored.
+    pub(crate) fn command(self) -> CliCommand {
+        match self.command {
+            None => CliCommand::Serve(self.serve),
+            Some(command) if self.serve.is_default() => command,
+            Some(_) => {
+                let what = "--listen, --tls-cert, --tls-key, --behind-proxy and --role can only be used with 'serve' or without a command";
+                Self::command_for_usage().error(ErrorKind::ArgumentConflict, what).exit()
+            }
+        }
+    }
+
+    fn command_for_usage() -> clap::Command {
+        <Self as CommandFactory>::command()
+    }
+}
+
+/// The subcommands.
+#[derive(Subcommand, Debug)]
+pub(crate) enum CliCommand {
+    /// Run the service [default command]
+    #[command(
+        after_help = "Example:\n  heliograph serve --listen 127.0.0.1:9000 --role web,engine"
+    )]
+    Serve(ServeArgs),
+    /// Run a standalone SMSC simulator
+    #[command(after_help = "Example:\n  heliograph smsc --port 2775 --control-port 2776")]
+    Smsc(SmscArgs),
+    /// Manage accounts
+    #[command(after_help = "Example:\n  heliograph account list")]
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Manage API keys
+    #[command(after_help = "Example:\n  heliograph key create --account ann@example.com")]
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Manage webhook endpoints, send test events and replay events
+    #[command(after_help = "Example:\n  heliograph webhook list --account ann@example.com")]
+    #[command(subcommand)]
+    Webhook(WebhookCommand),
+    /// Stream an account's webhook events to this terminal or forward them to a local URL
+    Listen(ListenArgs),
+    /// Add funds to an account or remove them
+    Credit(CreditArgs),
+    /// Verify database invariants; exits with 1 and lists violations if there are any
+    #[command(after_help = "Example:\n  heliograph check && echo OK")]
+    Check,
+    /// Back up the database to a file while the service runs
+    Backup(BackupArgs),
+    /// Restore the database from a backup
+    Restore(RestoreArgs),
+    /// Apply database schema migrations, or check for pending ones
+    Migrate(MigrateArgs),
+    /// Print the effective configuration and the origin of each value (secrets are masked)
+    #[command(after_help = "Example:\n  heliograph config | grep -v '# default'")]
+    Config,
+}

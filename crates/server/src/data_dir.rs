@@ -1,0 +1,111 @@
+//! The data directory: its lock, the identity of the node and the sealing key.
+
+use crate::config::Config;
+use crate::system::{RandomIds, SystemClock};
+use anyhow::{Context, bail};
+use heliograph_domain::id::Ids;
+use heliograph_domain::time::Clock;
+use heliograph_store::{KEY_BYTES, SealingKey};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use uuid::Uuid;
+
+/// Creates the data directory if needed, accessible by its owner only: it contains message texts
+/// and phone numbers.
+pub(crate) fn create(config: &Config) -> anyhow::Result<&Path> {
+    let data = Path::new(&config.server.data_dir);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .with_context(|| format!("server.data_dir: failed to create {}", data.display()))?;
+    Ok(data)
+}
+
+/// Fails if the SQLite database does not exist, so that a read-only command does not create an
+/// empty one.
+pub(crate) fn require_database(config: &Config) -> anyhow::Result<()> {
+    let url = config.database_url()?;
+    match url.strip_prefix("sqlite:") {
+        Some(path) if !Path::new(path).exists() => bail!(
+            "no database at {path}; run the command in the directory of the service, select its configuration with \
+             --config, or create a database with 'heliograph serve' or 'heliograph account create'"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Locks the data directory: a second service would release the leases of the first.
+pub(crate) fn lock(data: &Path) -> anyhow::Result<File> {
+    let path = data.join("lock");
+    let file =
+        File::create(&path).with_context(|| format!("failed to write {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!(
+                "another heliograph is running on {}; stop it or set another server.data_dir",
+                data.display()
+            )
+        }
+        Err(TryLockError::Error(e)) => {
+            Err(e).with_context(|| format!("failed to lock {}", path.display()))
+        }
+    }
+}
+
+/// Returns the identity by which a node recognises the leases of its previous run; created on the
+/// first start.
+pub(crate) fn node_identity(data: &Path) -> anyhow::Result<Uuid> {
+    let path = data.join("node");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => text
+            .trim()
+            .parse()
+            .with_context(|| format!("{} is not a valid node identity", path.display())),
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            let fresh = RandomIds::default().next(SystemClock.now());
+            std::fs::write(&path, format!("{fresh}\n"))
+                .with_context(|| format!("failed to write {}", path.display()))?;
+            Ok(fresh)
+        }
+        Err(e) => Err(e).with_context(|| format!("failed to read {}", path.display())),
+    }
+}
+
+/// Returns the key that encrypts stored secrets: the configured one, or `sealing.key` in the data
+/// directory, which is created if missing.
+pub(crate) fn sealing_key(config: &Config) -> anyhow::Result<SealingKey> {
+    if let Some(key) = config.sealing_key()? {
+        return Ok(key);
+    }
+    let path = create(config)?.join("sealing.key");
+    if !path.exists() {
+        create_key(&path).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("failed to read {}", path.display()))?;
+    SealingKey::parse(&text).with_context(|| {
+        format!("{} is not a valid sealing key; restore it from your backup", path.display())
+    })
+}
+
+/// Creates the key file atomically: written under another name, then linked, so that a concurrent
+/// reader never sees half of it and the first writer wins.
+fn create_key(path: &Path) -> anyhow::Result<()> {
+    let mut random = [0; KEY_BYTES];
+    getrandom::fill(&mut random)
+        .context("failed to read random bytes from the operating system")?;
+    let part = path.with_extension(std::process::id().to_string());
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+    writeln!(file, "{}", SealingKey::from_random(random).reveal())?;
+    file.sync_all()?;
+    let linked = std::fs::hard_link(&part, path);
+    std::fs::remove_file(&part)?;
+    match linked {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e.into()),
+        _ => Ok(()),
+    }
+}

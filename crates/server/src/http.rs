@@ -1,0 +1,86 @@
+//! The HTTP service of a node: the routes of the API and the dashboard, and the middleware around
+//! them.
+
+use axum::Router;
+use axum::http::{HeaderMap, HeaderValue, header};
+use heliograph_api::{ApiState, ProblemDocuments, RateLimitByKey};
+use heliograph_dashboard::DashboardState;
+use heliograph_http::layers::access_log::AccessLog;
+use heliograph_http::layers::around::AroundLayer;
+use heliograph_http::layers::in_flight::InFlightLimit;
+use heliograph_http::layers::request_id::RequestId;
+use heliograph_http::layers::strict_transport::StrictTransport;
+use heliograph_http::{ServerOptions, serve};
+use heliograph_service::kernel::context::Context;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tower::ServiceBuilder;
+
+/// Serves the API and the dashboard until the controller of the gate closes it.
+pub(crate) async fn run(
+    listener: TcpListener,
+    api: ApiState,
+    dashboard: DashboardState,
+    options: ServerOptions,
+) {
+    let (api, dashboard) = (Arc::new(api), Arc::new(dashboard));
+    let context = api.context.clone();
+    // From the outside in. The order matters: problems of all layers below are rendered, and
+    // rejected requests are logged with an id, too.
+    let service = ServiceBuilder::new()
+        .layer(AroundLayer(RequestId { generate: move || fresh_id(&context), holds_secret }))
+        .layer(AroundLayer(AccessLog { except: heliograph_api::MONITORING_PATHS, redact }))
+        .layer(AroundLayer(StrictTransport))
+        .layer(AroundLayer(ProblemDocuments))
+        .layer(AroundLayer(RateLimitByKey(api.clone())))
+        .layer(AroundLayer(InFlightLimit {
+            gate: options.gate.clone(),
+            except: heliograph_api::MONITORING_PATHS,
+            reject: heliograph_api::overloaded,
+        }))
+        .service(router(api, dashboard));
+    serve(listener, service, options).await;
+}
+
+/// Builds the router of all routes.
+fn router(api: Arc<ApiState>, dashboard: Arc<DashboardState>) -> Router {
+    let pages = dashboard.clone();
+    let not_found = async move |headers: HeaderMap| match wants_page(&headers) {
+        true => heliograph_dashboard::not_found(&dashboard),
+        false => heliograph_api::not_found(),
+    };
+    let dashboard = pages.clone();
+    let method_not_allowed = async move |headers: HeaderMap| match wants_page(&headers) {
+        true => heliograph_dashboard::method_not_allowed(&dashboard),
+        false => heliograph_api::method_not_allowed(),
+    };
+    heliograph_api::router(api)
+        .merge(heliograph_dashboard::router(pages))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+}
+
+/// Returns whether the client is a browser that opens a page, not a program.
+fn wants_page(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    accepted.contains("text/html")
+}
+
+/// Returns the path for the log, without API keys (sent by mistake) and without the tokens of
+/// magic links.
+fn redact(path: &str) -> &str {
+    if holds_secret(path) { "(an API key)" } else { heliograph_dashboard::redact_path(path) }
+}
+
+/// Returns whether a text holds an API key.
+fn holds_secret(text: &str) -> bool {
+    ["hg_live_", "hg_test_"].iter().any(|key| text.contains(key))
+}
+
+/// Returns a fresh request id.
+fn fresh_id(context: &Context) -> HeaderValue {
+    let (id, _) = context.next_id();
+    let mut text = [0; uuid::fmt::Simple::LENGTH];
+    HeaderValue::from_str(id.simple().encode_lower(&mut text))
+        .unwrap_or(HeaderValue::from_static("-"))
+}

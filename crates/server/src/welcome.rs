@@ -1,0 +1,64 @@
+//! The first-run banner: creates a demo account with a test key and prints how to use it.
+
+use crate::output;
+use anyhow::Context as _;
+use heliograph_domain::account::{Mode, Scopes};
+use heliograph_service::identity::accounts;
+use heliograph_service::identity::api_keys::{self, KeySpec};
+use heliograph_service::identity::magic_links::{self, MagicLinkKind};
+use heliograph_service::kernel::audit::Actor;
+use heliograph_service::kernel::context::Context;
+
+/// The email address of the demo account.
+const DEMO: &str = "demo@localhost";
+
+/// Creates the demo account and prints the banner if no account exists yet.
+pub(crate) async fn print_once(
+    context: &Context,
+    currency: &str,
+    base: &str,
+) -> anyhow::Result<()> {
+    if !accounts::list(context).await?.is_empty() {
+        return Ok(());
+    }
+    let account = accounts::create(context, DEMO, currency, true).await?;
+    let account = account.context("failed to create the demo account")?;
+    let random = random_bytes()?;
+    let by = Actor::operator(account);
+    let spec = KeySpec { mode: Mode::Test, scopes: Scopes::ALL, name: "first key" };
+    let (_, key) = api_keys::create(context, &by, spec, &random).await?;
+    let key = key.reveal();
+    let link = magic_links::create(context, DEMO, MagicLinkKind::SignIn).await?;
+    let link = link.reveal();
+    output::stdout(&format!(
+        r#"
+Welcome to Heliograph! This message is shown only once.
+
+  Sign in to the dashboard, which includes a virtual phone (one-time link, valid for 24 hours):
+    {base}/sign-in/{link}
+
+  Test API key (free; sends only to the simulated carrier):
+    {key}
+
+  Send your first message:
+    curl -i {base}/v1/send/sms -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"originator":"Heliograph","recipient":"+447700900123","text":"Hello, world"}}'
+
+  Check its status, with the id from the response:
+    curl {base}/v1/messages/ID -H 'Authorization: Bearer {key}'
+
+  API reference:
+    {base}/docs
+
+  To sign in to the demo account later, run 'heliograph account link --email {DEMO}'.
+"#
+    ));
+    Ok(())
+}
+
+/// Returns random bytes for one API key from the operating system.
+pub(crate) fn random_bytes() -> anyhow::Result<[u8; 64]> {
+    let mut random = [0; 64];
+    getrandom::fill(&mut random)
+        .context("failed to read random bytes from the operating system")?;
+    Ok(random)
+}

@@ -1,0 +1,11 @@
+//! The documentation, compared with the program; it does not depend on the database engine.
+
+#[cfg(feature = "test-samples")]
+mod guides;
+mod openapi;
+mod pages;
+mod reference;
+#[cfg(feature = "test-schema")]
+mod schemathesis;
+#[cfg(feature = "test-samples")]
+mod webhook_samples;

@@ -1,0 +1,3 @@
+//! Tests of PostgreSQL only.
+
+mod lost_database;

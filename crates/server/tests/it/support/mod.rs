@@ -1,0 +1,29 @@
+//! The test harness: servers, databases, processes, clients, fixtures and waiting.
+
+pub(crate) mod api;
+pub(crate) mod backups;
+pub(crate) mod billing;
+pub(crate) mod browser;
+#[cfg(feature = "test-browser")]
+pub(crate) mod chromium;
+pub(crate) mod crawler;
+pub(crate) mod database;
+pub(crate) mod engine;
+pub(crate) mod fixtures;
+pub(crate) mod http;
+pub(crate) mod https_client;
+pub(crate) mod mail;
+pub(crate) mod model;
+pub(crate) mod openapi;
+pub(crate) mod optouts;
+pub(crate) mod outages;
+pub(crate) mod ports;
+pub(crate) mod postgres;
+pub(crate) mod process;
+pub(crate) mod server;
+pub(crate) mod sign_in;
+pub(crate) mod smsc;
+pub(crate) mod two_factor;
+pub(crate) mod wait;
+pub(crate) mod webhook_sink;
+pub(crate) mod webhooks;

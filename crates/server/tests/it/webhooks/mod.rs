@@ -1,0 +1,4 @@
+//! Webhook deliveries.
+
+mod delivery;
+mod tls;

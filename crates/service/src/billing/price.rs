@@ -1,0 +1,49 @@
+//! Routing and pricing a message before it is stored.
+
+use crate::kernel::context::Settings;
+use crate::kernel::error::{Error, Result};
+use heliograph_domain::account::Mode;
+use heliograph_domain::id::CarrierId;
+use heliograph_domain::money::Amount;
+use heliograph_domain::phone::Recipient;
+use heliograph_domain::text::{self, Encoding};
+
+/// The encoding, route and price of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Quote {
+    /// The encoding.
+    pub encoding: Encoding,
+    /// The number of message parts.
+    pub parts: u16,
+    /// The price of one part; zero in test mode.
+    pub part_price: Amount,
+    /// The carrier of the route.
+    pub carrier: CarrierId,
+}
+
+/// Returns the quote of a text.
+///
+/// # Errors
+/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`].
+pub fn quote(
+    settings: &Settings,
+    mode: Mode,
+    recipient: Recipient,
+    text: &str,
+    max_parts: Option<u16>,
+) -> Result<Quote> {
+    let size = text::measure(text);
+    let allowed = max_parts.map_or(text::MAX_PARTS, |m| m.min(text::MAX_PARTS));
+    if size.parts > allowed {
+        return Err(Error::TooManyParts { parts: size.parts, allowed });
+    }
+    let (carrier, part_price) = match mode {
+        Mode::Test => (settings.simulated, Amount::ZERO),
+        Mode::Live => {
+            let carriers = settings.routes.find(recipient).ok_or(Error::DestinationNotAllowed)?;
+            let carrier = carriers.first().ok_or(Error::DestinationNotAllowed)?;
+            (*carrier, settings.rates.part_price(recipient))
+        }
+    };
+    Ok(Quote { encoding: size.encoding, parts: size.parts, part_price, carrier })
+}

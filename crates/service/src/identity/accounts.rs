@@ -1,0 +1,137 @@
+//! Accounts: creating them, and crediting their balance.
+
+use crate::audience::optouts;
+use crate::kernel::audit::{self, Actor, AuditAction};
+use crate::kernel::caller::Caller;
+use crate::kernel::context::Context;
+use crate::kernel::error::{Error, Result};
+use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::id::{AccountId, UserId};
+use heliograph_domain::money::Amount;
+use heliograph_store::Conn;
+use heliograph_store::billing::ledger::{self, AddOutcome, LedgerEntry, LedgerKind};
+use heliograph_store::identity::accounts;
+pub use heliograph_store::identity::accounts::{Account, FirstSteps};
+use heliograph_store::identity::memberships;
+pub use heliograph_store::identity::memberships::Member;
+use uuid::Uuid;
+
+/// Creates an account for the person with this email address; `None` when they have one.
+pub async fn create(
+    cx: &Context,
+    email: &str,
+    currency: &str,
+    operator: bool,
+) -> Result<Option<AccountId>> {
+    let mut tx = cx.db.write().await?;
+    let made = create_in(cx, &mut tx, email, currency, operator).await?;
+    tx.commit().await?;
+    Ok(made.map(|(account, _)| account))
+}
+
+/// Creates an account within a transaction and returns it with its owner.
+pub async fn create_in(
+    cx: &Context,
+    tx: &mut Conn,
+    email: &str,
+    currency: &str,
+    operator: bool,
+) -> Result<Option<(AccountId, UserId)>> {
+    let (user, now) = cx.next_id();
+    let user = UserId(user);
+    let made = accounts::create(tx, (user, email), currency, operator, now).await?;
+    let Some(account) = made else { return Ok(None) };
+    optouts::create_default_lists(cx, tx, account).await?;
+    Ok(Some((account, user)))
+}
+
+/// Returns all accounts, the oldest first.
+pub async fn list(cx: &Context) -> Result<Vec<Account>> {
+    let mut conn = cx.db.read().await?;
+    Ok(accounts::all(&mut conn).await?)
+}
+
+/// Returns accounts after `after` with their members, the oldest first, for operators. `part`
+/// occurs in the account's name or in the email address of a member.
+pub async fn page(
+    cx: &Context,
+    part: &str,
+    after: AccountId,
+    limit: i64,
+) -> Result<Vec<(Account, Vec<Member>)>> {
+    let mut conn = cx.db.read().await?;
+    let mut all = Vec::new();
+    for account in accounts::search(&mut conn, &part.to_lowercase(), after, limit).await? {
+        let people = memberships::list(&mut conn, account.id).await?;
+        all.push((account, people));
+    }
+    Ok(all)
+}
+
+/// Returns which first steps the caller's account has completed, in either mode.
+pub async fn first_steps(cx: &Context, caller: &Caller) -> Result<FirstSteps> {
+    caller.require_scope(Scope::Read)?;
+    let mut conn = cx.db.read().await?;
+    Ok(accounts::first_steps(&mut conn, caller.account).await?)
+}
+
+/// Returns the account of the user with this email address.
+pub async fn by_email(cx: &Context, email: &str) -> Result<Account> {
+    let mut conn = cx.db.read().await?;
+    accounts::by_email(&mut conn, email).await?.ok_or(Error::NotFound)
+}
+
+/// Returns the available and the reserved balance of the caller's account. In test mode both are
+/// zero: test messages are free, and a test key does not see live balances.
+pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> {
+    caller.require_scope(Scope::Read)?;
+    if caller.mode == Mode::Test {
+        return Ok((Amount::ZERO, Amount::ZERO));
+    }
+    let mut conn = cx.db.read().await?;
+    accounts::balance(&mut conn, caller.account).await?.ok_or(Error::NotFound)
+}
+
+/// Credits an account manually, or debits it with a negative amount; the balance never falls below
+/// zero.
+///
+/// # Errors
+/// [`Error::InsufficientBalance`] when less is available than debited.
+pub async fn credit(cx: &Context, account: AccountId, amount: Amount, note: &str) -> Result<()> {
+    let (id, at) = cx.next_id();
+    let entry = LedgerEntry { id, account, kind: LedgerKind::Credit, amount, note, at };
+    let mut tx = cx.db.write().await?;
+    add(&mut tx, &entry).await?;
+    Ok(tx.commit().await?)
+}
+
+async fn add(tx: &mut Conn, entry: &LedgerEntry<'_>) -> Result<AddOutcome> {
+    match ledger::add(tx, entry).await? {
+        AddOutcome::InsufficientBalance => Err(Error::InsufficientBalance),
+        AddOutcome::IdConflict => Err(Error::IdempotencyKeyReused),
+        added => Ok(added),
+    }
+}
+
+/// Does the same as [`credit`] for an operator in the dashboard: `actor` names the account, and
+/// repeated requests with the same `once` credit it once (idempotency).
+///
+/// # Errors
+/// Those of [`credit`], and [`Error::IdempotencyKeyReused`].
+pub async fn credit_once(
+    cx: &Context,
+    actor: &Actor,
+    once: Uuid,
+    amount: Amount,
+    note: &str,
+) -> Result<()> {
+    let account = actor.account;
+    let at = cx.db.now();
+    let entry = LedgerEntry { id: once, account, kind: LedgerKind::Credit, amount, note, at };
+    let mut tx = cx.db.write().await?;
+    if add(&mut tx, &entry).await? == AddOutcome::AlreadyAdded {
+        return Ok(());
+    }
+    audit::record(cx, &mut tx, actor, AuditAction::CreditAdded, &amount.to_string()).await?;
+    Ok(tx.commit().await?)
+}

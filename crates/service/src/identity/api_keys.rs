@@ -1,0 +1,281 @@
+//! API keys: creating, revoking and authenticating them.
+
+use crate::kernel::audit::{self, Actor, AuditAction};
+use crate::kernel::caller::Caller;
+use crate::kernel::context::Context;
+use crate::kernel::error::{ConflictReason, Error, Result};
+use crate::kernel::idempotency::{API_KEYS, IdempotencyKey, IdempotentRequest};
+use heliograph_domain::account::{Mode, Scopes};
+use heliograph_domain::id::{AccountId, ApiKeyId};
+use heliograph_domain::secret::{self, KeyHash};
+use heliograph_domain::time::Timestamp;
+use heliograph_store::Conn;
+use heliograph_store::identity::api_keys;
+pub use heliograph_store::identity::api_keys::ApiKeyRecord;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// The number of keys that a node caches; beyond it the cache is emptied.
+const REMEMBERED: usize = 10_000;
+/// The largest number of valid keys of an account.
+const MOST: i64 = 1_000;
+/// The number of revoked keys that are listed.
+const REVOKED: i64 = 50;
+/// The longest name, in characters.
+pub const LONGEST_NAME: usize = 100;
+
+/// Authenticates API keys. The cache only saves the first look-up of requests that check the key
+/// again inside their transaction; all other requests ask the database each time.
+#[derive(Clone, Debug, Default)]
+pub struct Keyring(Arc<RwLock<Memory>>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    known: HashMap<KeyHash, Known>,
+    /// The last use of keys that left the cache.
+    left: Vec<(ApiKeyId, Timestamp)>,
+}
+
+#[derive(Debug)]
+struct Known {
+    caller: Arc<Caller>,
+    /// The time of the last use in milliseconds; 0 when it is already stored.
+    used: AtomicI64,
+}
+
+impl Known {
+    fn take(&self) -> Option<(ApiKeyId, Timestamp)> {
+        let used = self.used.swap(0, Ordering::Relaxed);
+        Some((self.caller.key?, Timestamp(used))).filter(|_| used > 0)
+    }
+}
+
+impl Memory {
+    fn forget(&mut self, gone: impl Fn(&KeyHash, &Caller) -> bool) {
+        let left = &mut self.left;
+        self.known.retain(|hash, known| {
+            let stays = !gone(hash, &known.caller);
+            if !stays {
+                left.extend(known.take());
+            }
+            stays
+        });
+    }
+}
+
+impl Keyring {
+    /// Returns the caller of a request that writes, from the cache if possible. The writer rejects
+    /// the request when the key was revoked meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Unauthenticated`].
+    pub async fn authenticate_cached(&self, cx: &Context, key: &str) -> Result<Arc<Caller>> {
+        let (key, _) = secret::ApiKey::parse(key).ok_or(Error::Unauthenticated)?;
+        let hash = key.hash();
+        let known = self.read().known.get(&hash).map(|known| {
+            known.used.store(cx.db.now().millis(), Ordering::Relaxed);
+            known.caller.clone()
+        });
+        match known {
+            Some(caller) => Ok(caller),
+            None => Box::pin(self.look_up(cx, hash)).await,
+        }
+    }
+
+    /// Returns the id of a cached key.
+    pub fn cached_key_id(&self, key: &str) -> Option<ApiKeyId> {
+        let (key, _) = secret::ApiKey::parse(key)?;
+        self.read().known.get(&key.hash())?.caller.key
+    }
+
+    /// Returns the caller of a request, read from the database.
+    ///
+    /// # Errors
+    /// [`Error::Unauthenticated`].
+    pub async fn authenticate(&self, cx: &Context, key: &str) -> Result<Arc<Caller>> {
+        let (key, _) = secret::ApiKey::parse(key).ok_or(Error::Unauthenticated)?;
+        self.look_up(cx, key.hash()).await
+    }
+
+    async fn look_up(&self, cx: &Context, hash: KeyHash) -> Result<Arc<Caller>> {
+        let mut conn = cx.db.read().await?;
+        let found = api_keys::by_hash(&mut conn, &hash).await?;
+        let mut memory = self.write();
+        let Some((key, currency, optout_list)) = found.filter(|(k, ..)| k.revoked_at.is_none())
+        else {
+            memory.forget(|known, _| *known == hash);
+            return Err(Error::Unauthenticated);
+        };
+        let caller = Arc::new(Caller {
+            account: key.account,
+            mode: key.mode,
+            scopes: key.scopes,
+            key: Some(key.id),
+            currency,
+            optout_list,
+        });
+        if memory.known.len() >= REMEMBERED {
+            memory.forget(|_, _| true);
+        }
+        let used = AtomicI64::new(cx.db.now().millis());
+        memory.known.insert(hash, Known { caller: caller.clone(), used });
+        Ok(caller)
+    }
+
+    /// Removes a key from the cache that the writer found revoked.
+    pub fn forget(&self, key: ApiKeyId) {
+        self.write().forget(|_, caller| caller.key == Some(key));
+    }
+
+    /// Stores when keys were used last. What could not be stored is kept for the next time.
+    pub async fn flush(&self, cx: &Context) -> Result<()> {
+        let mut used = std::mem::take(&mut self.write().left);
+        used.extend(self.read().known.values().filter_map(Known::take));
+        if used.is_empty() {
+            return Ok(());
+        }
+        let done = store_use(cx, &used).await;
+        if done.is_err() {
+            let left = &mut self.write().left;
+            left.extend(used);
+            left.truncate(REMEMBERED);
+        }
+        done
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Memory> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Memory> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn store_use(cx: &Context, used: &[(ApiKeyId, Timestamp)]) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    api_keys::record_use(&mut tx, used).await?;
+    Ok(tx.commit().await?)
+}
+
+/// A new key: its id and its secret, which is shown only once.
+pub type CreatedKey = (ApiKeyId, secret::ApiKey);
+
+/// A key to create.
+#[derive(Clone, Copy, Debug)]
+pub struct KeySpec<'a> {
+    /// The mode.
+    pub mode: Mode,
+    /// The permissions.
+    pub scopes: Scopes,
+    /// The name.
+    pub name: &'a str,
+}
+
+/// Creates a key. `random` holds 64 secure random bytes.
+///
+/// # Errors
+/// [`Error::Conflict`] when there are too many.
+pub async fn create(
+    cx: &Context,
+    actor: &Actor,
+    spec: KeySpec<'_>,
+    random: &[u8],
+) -> Result<CreatedKey> {
+    let mut tx = cx.db.write().await?;
+    let made = insert(cx, &mut tx, actor, spec, random).await?;
+    tx.commit().await?;
+    Ok(made)
+}
+
+/// Creates a key once per idempotency key; `None` when it was created before, since a key is shown
+/// only once.
+///
+/// # Errors
+/// [`Error::Conflict`] when there are too many.
+pub async fn create_once(
+    cx: &Context,
+    caller: &Caller,
+    actor: &Actor,
+    spec: KeySpec<'_>,
+    once: IdempotencyKey,
+) -> Result<Option<CreatedKey>> {
+    let keep = |id: &ApiKeyId| id.to_string();
+    let asked = IdempotentRequest::new(caller, API_KEYS, "", Some(once), &keep);
+    if asked.stored_answer(cx).await?.is_some() {
+        return Ok(None);
+    }
+    let mut tx = cx.db.write().await?;
+    let made = insert(cx, &mut tx, actor, spec, &cx.random::<64>()?).await?;
+    if !asked.save(cx, &mut tx, made.0.0, &made.0).await? {
+        return Ok(None);
+    }
+    tx.commit().await?;
+    Ok(Some(made))
+}
+
+async fn insert(
+    cx: &Context,
+    tx: &mut Conn,
+    actor: &Actor,
+    spec: KeySpec<'_>,
+    random: &[u8],
+) -> Result<CreatedKey> {
+    let KeySpec { mode, scopes, name } = spec;
+    let secret = secret::ApiKey::from_random(mode, random);
+    let secret = secret.ok_or_else(|| Error::Internal("too few random bytes".to_owned()))?;
+    let there = api_keys::newest(tx, actor.account, false, MOST).await?.len();
+    if i64::try_from(there).unwrap_or(MOST) >= MOST {
+        return Err(Error::Conflict(ConflictReason::ApiKeyLimit(MOST)));
+    }
+    let (id, created_at) = cx.next_id();
+    let id = ApiKeyId(id);
+    let key = ApiKeyRecord {
+        id,
+        account: actor.account,
+        mode,
+        scopes,
+        name: name.to_owned(),
+        created_at,
+        revoked_at: None,
+        last_used_at: None,
+    };
+    api_keys::insert(tx, &key, &secret.hash()).await?;
+    audit::record(cx, tx, actor, AuditAction::ApiKeyCreated, &format!("{} ({mode})", key.name))
+        .await?;
+    Ok((id, secret))
+}
+
+/// Revokes a key: the next request with it fails, on every node.
+///
+/// # Errors
+/// [`Error::NotFound`] also when the key was revoked before.
+pub async fn revoke(cx: &Context, actor: &Actor, id: ApiKeyId) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    let name = api_keys::revoke(&mut tx, (actor.account, id), cx.db.now()).await?;
+    audit::record(cx, &mut tx, actor, AuditAction::ApiKeyRevoked, &name.ok_or(Error::NotFound)?)
+        .await?;
+    Ok(tx.commit().await?)
+}
+
+/// Returns the account of a key, for operators.
+pub async fn owner(cx: &Context, id: ApiKeyId) -> Result<AccountId> {
+    api_keys::owner(&mut cx.db.read().await?, id).await?.ok_or(Error::NotFound)
+}
+
+/// Returns the keys of an account, the oldest first.
+pub async fn list(cx: &Context, account: AccountId) -> Result<Vec<ApiKeyRecord>> {
+    let mut conn = cx.db.read().await?;
+    Ok(api_keys::list(&mut conn, account).await?)
+}
+
+/// Returns the valid keys of an account, and the latest revoked ones, each the newest first.
+pub async fn newest(
+    cx: &Context,
+    account: AccountId,
+) -> Result<(Vec<ApiKeyRecord>, Vec<ApiKeyRecord>)> {
+    let mut conn = cx.db.read().await?;
+    let valid = api_keys::newest(&mut conn, account, false, MOST).await?;
+    Ok((valid, api_keys::newest(&mut conn, account, true, REVOKED).await?))
+}

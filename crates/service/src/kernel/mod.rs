@@ -1,0 +1,11 @@
+//! The foundation of every business rule: context, errors, audit log, idempotency and the commands of the writer.
+
+pub mod audit;
+pub mod caller;
+pub mod commands;
+pub mod context;
+pub mod error;
+pub mod idempotency;
+pub mod local_queue;
+pub mod notifier;
+pub mod writer;

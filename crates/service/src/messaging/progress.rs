@@ -1,0 +1,348 @@
+//! Progress: the only way in which a message changes its state.
+//!
+//! All that a transaction learns about messages is collected as events, applied by the state
+//! machine of the domain crate, and written once per message: a submit outcome and its delivery
+//! receipt in the same batch become one update.
+
+use crate::kernel::commands::progress::{NextStep, Settlement};
+use crate::webhooks::events::EndedMessage;
+use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
+use heliograph_domain::message::{self, MessageEvent, MessageState, MessageStatus};
+use heliograph_domain::money::Amount;
+use heliograph_domain::receipt::{Receipt, Verdict, id_candidates};
+use heliograph_domain::stats::{LatencyBucket, Measure, Tally};
+use heliograph_domain::time::Timestamp;
+use heliograph_store::messaging::carrier_refs::{self, AcceptedPart, StoredReceipt};
+use heliograph_store::messaging::messages;
+use heliograph_store::messaging::messages::LockedMessage;
+use heliograph_store::messaging::parts;
+use heliograph_store::messaging::queue::{self, LeaseRelease};
+use heliograph_store::{Conn, StoreResult};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Identifies a message.
+pub type MessageKey = (AccountId, MessageId);
+
+/// The message events of one transaction, in order.
+#[derive(Debug, Default)]
+pub struct MessageChanges {
+    events: HashMap<MessageKey, Vec<MessageEvent>>,
+    /// The keys in the order of their ids, so that all nodes lock messages in the same order.
+    order: BTreeMap<(MessageId, AccountId), ()>,
+}
+
+/// Balance changes by account: the amounts added to `available` and to `reserved`.
+pub type BalanceDeltas = BTreeMap<AccountId, (Amount, Amount)>;
+
+impl MessageChanges {
+    /// Adds an event of a message.
+    pub fn add(&mut self, key: MessageKey, event: MessageEvent) {
+        self.order.insert((key.1, key.0), ());
+        self.events.entry(key).or_default().push(event);
+    }
+
+    /// Returns the accounts of the messages.
+    pub fn accounts(&self) -> impl Iterator<Item = AccountId> {
+        self.events.keys().map(|(account, _)| *account)
+    }
+}
+
+/// Records the outcomes of leased messages and the delivery receipts: settles the queue, matches
+/// receipts with their parts, and collects the message events.
+pub async fn record<'a>(
+    tx: &mut Conn,
+    settlements: &[&'a Settlement],
+    receipts: &[&'a (CarrierId, Receipt)],
+    now: Timestamp,
+    changes: &mut MessageChanges,
+) -> StoreResult<()> {
+    settle(tx, settlements, now).await?;
+    let mut unmatched = UnmatchedReceipts::new(receipts);
+    let taken = taken(settlements, &mut unmatched);
+    count_taken(tx, settlements, changes).await?;
+    for (key, event) in settlements.iter().filter_map(|s| Some((key(s), follow(s)?))) {
+        changes.add(key, event);
+    }
+    let mut ends = std::mem::take(&mut unmatched.met);
+    let early = carrier_refs::record_accepted(tx, &taken, now).await?;
+    ends.extend(early.into_iter().map(|m| (m.part, m.verdict)));
+    ends.extend(match_receipts(tx, unmatched, now).await?);
+    count_ended(tx, ends, changes).await
+}
+
+fn key(s: &Settlement) -> MessageKey {
+    (s.lease.account, s.lease.message)
+}
+
+fn follow(s: &Settlement) -> Option<MessageEvent> {
+    match &s.next {
+        NextStep::Done | NextStep::Retry { .. } => None,
+        NextStep::Fail(f) => Some(MessageEvent::SendFailed(f.clone())),
+        NextStep::InDoubt => Some(MessageEvent::InDoubt),
+    }
+}
+
+/// Removes finished messages from the queue, and releases those to be retried.
+async fn settle(tx: &mut Conn, settlements: &[&Settlement], now: Timestamp) -> StoreResult<()> {
+    let mut done = Vec::new();
+    let mut back = Vec::new();
+    for s in settlements {
+        let lease = &s.lease;
+        match s.next {
+            NextStep::Done | NextStep::Fail(_) => done.push(lease),
+            NextStep::Retry { after, tried } => {
+                let due_at = if after.is_zero() { lease.due_at } else { now.after(after) };
+                back.push(LeaseRelease { lease, due_at, count_try: tried, count_doubt: false });
+            }
+            NextStep::InDoubt => {
+                back.push(LeaseRelease { lease, due_at: now, count_try: true, count_doubt: true });
+            }
+        }
+    }
+    queue::settle(tx, &done).await?;
+    queue::release(tx, &back).await?;
+    Ok(())
+}
+
+/// Receipts that are not matched yet, and those matched within the batch.
+struct UnmatchedReceipts<'a> {
+    waiting: HashMap<(CarrierId, &'a str), &'a Receipt>,
+    met: Vec<(PartKey, Verdict)>,
+}
+
+impl<'a> UnmatchedReceipts<'a> {
+    fn new(receipts: &[&'a (CarrierId, Receipt)]) -> Self {
+        let waiting = receipts.iter().map(|(c, r)| ((*c, r.smsc_id.as_str()), r)).collect();
+        Self { waiting, met: Vec::new() }
+    }
+}
+
+/// Returns the accepted parts whose receipt has not come yet. Where the receipt is in the same
+/// batch, both halves are known and neither needs to be stored.
+fn taken<'a>(
+    settlements: &[&'a Settlement],
+    unmatched: &mut UnmatchedReceipts<'a>,
+) -> Vec<AcceptedPart> {
+    let mut taken = Vec::new();
+    for s in settlements {
+        for (part, smsc_id) in &s.accepted_parts {
+            // Part 0 stands for the whole of a single-part message, which has no rows in `parts`.
+            let part = if s.parts == 1 { 0 } else { *part };
+            let part = (s.lease.account, s.lease.message, part);
+            let name = (s.lease.carrier, smsc_id.as_str());
+            match unmatched.waiting.get(&name) {
+                Some(r) if r.recipient == s.recipient => {
+                    unmatched.met.push((part, r.verdict.clone()));
+                    unmatched.waiting.remove(&name);
+                }
+                _ => taken.push(AcceptedPart {
+                    carrier: s.lease.carrier,
+                    smsc_id: smsc_id.clone(),
+                    part,
+                    recipient: s.recipient,
+                }),
+            }
+        }
+    }
+    taken
+}
+
+/// Converts accepted parts to events. In multipart messages each part counts once, even when it was
+/// submitted twice.
+async fn count_taken(
+    tx: &mut Conn,
+    settlements: &[&Settlement],
+    changes: &mut MessageChanges,
+) -> StoreResult<()> {
+    let mut several = Vec::new();
+    for s in settlements.iter().filter(|s| !s.accepted_parts.is_empty()) {
+        if s.parts == 1 {
+            changes.add(key(s), MessageEvent::PartsAccepted(1));
+        } else {
+            several.extend(
+                s.accepted_parts.iter().map(|(p, _)| (s.lease.account, s.lease.message, *p)),
+            );
+        }
+    }
+    let fresh = parts::record_accepted(tx, &several).await?;
+    let mut counts: HashMap<MessageKey, u16> = HashMap::new();
+    for (account, message, _) in fresh {
+        *counts.entry((account, message)).or_default() += 1;
+    }
+    for (key, n) in counts {
+        changes.add(key, MessageEvent::PartsAccepted(n));
+    }
+    Ok(())
+}
+
+/// Matches receipts with their parts, first by the id as received, then by its other spellings. A
+/// receipt without a match is stored and waits for its submit response.
+async fn match_receipts(
+    tx: &mut Conn,
+    unmatched: UnmatchedReceipts<'_>,
+    now: Timestamp,
+) -> StoreResult<Vec<(PartKey, Verdict)>> {
+    let waiting = unmatched.waiting;
+    let mut met = Vec::new();
+    let names: Vec<_> = waiting.iter().map(|((c, id), r)| (*c, *id, r.recipient)).collect();
+    let found = carrier_refs::take_matching(tx, &names).await?;
+    for (carrier, id, part) in &found {
+        if let Some(receipt) = waiting.get(&(*carrier, id.as_str())) {
+            met.push((*part, receipt.verdict.clone()));
+        }
+    }
+    let found: HashSet<_> = found.iter().map(|(c, id, _)| (*c, id.as_str())).collect();
+    let mut unknown = waiting;
+    unknown.retain(|name, _| !found.contains(name));
+    met.extend(other_spellings(tx, &mut unknown).await?);
+    let unknown = unknown.into_iter().map(|((carrier, id), receipt)| StoredReceipt {
+        carrier,
+        smsc_id: id.to_owned(),
+        recipient: receipt.recipient,
+        verdict: receipt.verdict.clone(),
+    });
+    let found = carrier_refs::record_receipts(tx, &unknown.collect::<Vec<_>>(), now).await?;
+    met.extend(found.into_iter().map(|m| (m.part, m.verdict)));
+    Ok(met)
+}
+
+/// Takes out the receipts that match by another spelling of their id: one spelling of each at a
+/// time, so that a receipt matches at most one part.
+async fn other_spellings(
+    tx: &mut Conn,
+    unknown: &mut HashMap<(CarrierId, &str), &Receipt>,
+) -> StoreResult<Vec<(PartKey, Verdict)>> {
+    let mut met = Vec::new();
+    let mut candidates: Vec<_> =
+        unknown.keys().map(|&(c, id)| (c, id, id_candidates(id).into_iter().skip(1))).collect();
+    loop {
+        let mut spelled: HashMap<(CarrierId, String), &str> = HashMap::new();
+        for (carrier, id, rest) in &mut candidates {
+            if unknown.contains_key(&(*carrier, *id))
+                && let Some(next) = rest.next()
+            {
+                spelled.insert((*carrier, next), *id);
+            }
+        }
+        if spelled.is_empty() {
+            return Ok(met);
+        }
+        let names = spelled.iter().filter_map(|((c, spelling), id)| {
+            Some((*c, spelling.as_str(), unknown.get(&(*c, *id))?.recipient))
+        });
+        for (carrier, spelling, part) in
+            carrier_refs::take_matching(tx, &names.collect::<Vec<_>>()).await?
+        {
+            let id = spelled.get(&(carrier, spelling)).copied().unwrap_or_default();
+            if let Some(receipt) = unknown.remove(&(carrier, id)) {
+                met.push((part, receipt.verdict.clone()));
+            }
+        }
+    }
+}
+
+/// Converts ended parts to events. Multipart messages are recognized by their rows in `parts`, of
+/// which each counts as delivered once.
+async fn count_ended(
+    tx: &mut Conn,
+    ends: Vec<(PartKey, Verdict)>,
+    changes: &mut MessageChanges,
+) -> StoreResult<()> {
+    let mut delivered = Vec::new();
+    for ((account, message, part), verdict) in ends {
+        match verdict {
+            // Part 0 stands for the whole of a single-part message.
+            Verdict::Delivered if part == 0 => {
+                changes.add((account, message), MessageEvent::PartDelivered)
+            }
+            Verdict::Delivered => delivered.push((account, message, part)),
+            Verdict::Failed(f) => changes.add((account, message), MessageEvent::PartFailed(f)),
+        }
+    }
+    for (account, message, _) in parts::record_delivered(tx, &delivered).await? {
+        changes.add((account, message), MessageEvent::PartDelivered);
+    }
+    Ok(())
+}
+
+/// Applies all events with the state machine, writes each changed message once and counts the
+/// transitions. Returns the balance changes and the ended messages that have webhook endpoints.
+pub async fn apply(
+    tx: &mut Conn,
+    changes: MessageChanges,
+    now: Timestamp,
+    tally: &mut Tally,
+) -> StoreResult<(BalanceDeltas, Vec<EndedMessage>)> {
+    let keys: Vec<MessageKey> = changes.order.keys().map(|(m, a)| (*a, *m)).collect();
+    let mut saved = Vec::with_capacity(keys.len());
+    let mut moves = BalanceDeltas::new();
+    let mut ends = Vec::new();
+    for before in messages::lock_states(tx, &keys).await? {
+        let account = before.account;
+        let id = before.id;
+        let events = changes.events.get(&(account, id)).map_or(&[][..], Vec::as_slice);
+        let Some(after) = steps(&before.state, now, events) else { continue };
+        let (available, reserved) = message::balance_change(&before.state, &after);
+        if available != Amount::ZERO || reserved != Amount::ZERO {
+            let sum = moves.entry(account).or_default();
+            *sum = (sum.0 + available, sum.1 + reserved);
+        }
+        log(id, &before.state, &after);
+        count(&before, &after, now, tally);
+        if before.has_endpoints && after.status.is_final() && !before.state.status.is_final() {
+            ends.push(((account, id), after.status));
+        }
+        saved.push((account, id, after));
+    }
+    let states: Vec<_> = saved.iter().map(|(a, m, s)| (*a, *m, s)).collect();
+    messages::save_states(tx, &states).await?;
+    Ok((moves, ends))
+}
+
+/// Counts a state transition and its cost.
+fn count(message: &LockedMessage, after: &MessageState, now: Timestamp, tally: &mut Tally) {
+    let whose = (message.account, message.mode);
+    let before = &message.state;
+    tally.add(whose, Measure::Spent, (after.captured - before.captured).0);
+    if before.sent_at.is_none() && after.sent_at.is_some() {
+        tally.add(whose, Measure::Sent, 1);
+    }
+    if before.status == after.status {
+        return;
+    }
+    match (after.status, &after.failure) {
+        (MessageStatus::Delivered, _) => {
+            tally.add(whose, Measure::Delivered, 1);
+            tally.add(
+                whose,
+                Measure::Latency(LatencyBucket::containing(now.since(message.due_at))),
+                1,
+            );
+        }
+        (MessageStatus::Failed, Some(failure)) => {
+            tally.add(whose, Measure::Failed(failure.code), 1)
+        }
+        (MessageStatus::Cancelled, _) => tally.add(whose, Measure::Cancelled, 1),
+        _ => {}
+    }
+}
+
+/// Returns the state after all `events`; `None` when they change nothing.
+fn steps(before: &MessageState, now: Timestamp, events: &[MessageEvent]) -> Option<MessageState> {
+    events.iter().fold(None, |after: Option<MessageState>, event| {
+        message::apply(after.as_ref().unwrap_or(before), now, event).or(after)
+    })
+}
+
+fn log(id: MessageId, before: &MessageState, after: &MessageState) {
+    if before.status == after.status {
+        return;
+    }
+    let failure = after.failure.as_ref().map(|f| f.code.name());
+    // The field `message` is reserved for the log text.
+    tracing::info!(id = %id, status = after.status.name(), failure, "message status changed");
+    if after.status == MessageStatus::Failed {
+        metrics::counter!("heliograph_messages_failed_total", "reason" => failure.unwrap_or(""))
+            .increment(1);
+    }
+}

@@ -1,0 +1,286 @@
+//! Inbound messages: assembling their parts, finding their account, and applying STOP, START and
+//! HELP.
+
+use crate::kernel::commands::progress::{InboundUpdate, KeywordReply};
+use crate::kernel::context::Context;
+use heliograph_domain::account::Mode;
+use heliograph_domain::id::{AccountId, CarrierId, InboundId, OptoutListId};
+use heliograph_domain::inbound::{IncomingSms, Keyword, keyword};
+use heliograph_domain::inbound_message::InboundMessage;
+use heliograph_domain::optout::{Optout, OptoutSource};
+use heliograph_domain::phone::Recipient;
+use heliograph_domain::stats::{Measure, Tally};
+use heliograph_domain::time::Timestamp;
+use heliograph_store::audience::optouts;
+use heliograph_store::messaging::inbound_messages;
+use heliograph_store::messaging::inbound_parts::{self, InboundPart, PartGroup};
+use heliograph_store::messaging::messages;
+use heliograph_store::operations::numbers;
+use heliograph_store::{Conn, StoreResult};
+use uuid::Uuid;
+
+/// The number of stored messages processed at once.
+const BATCH: i64 = 500;
+
+/// The inbound messages of one transaction.
+#[derive(Debug, Default)]
+pub struct InboundBatch {
+    /// The stored messages.
+    pub messages: Vec<InboundMessage>,
+    /// The keyword replies, for each progress of the batch.
+    pub confirmations: Vec<Vec<KeywordReply>>,
+    /// The statistics.
+    pub tally: Tally,
+}
+
+/// A complete message whose account is not known yet.
+struct AssembledMessage {
+    carrier: CarrierId,
+    from: String,
+    to: String,
+    text: String,
+    label: Option<i64>,
+    complete: bool,
+}
+
+/// Returns the label of an account and a mode; a reply from a virtual handset carries it.
+pub fn label(account: AccountId, mode: Mode) -> i64 {
+    account.0.saturating_mul(2) + i64::from(mode.code())
+}
+
+fn owner_of(label: i64) -> Option<(AccountId, Mode)> {
+    let mode = Mode::from_code(i16::try_from(label.rem_euclid(2)).ok()?)?;
+    Some((AccountId(label.div_euclid(2)), mode))
+}
+
+/// Stores the inbound messages of a batch and applies their keywords.
+pub async fn receive(
+    cx: &Context,
+    tx: &mut Conn,
+    inbound: &[&[InboundUpdate]],
+    now: Timestamp,
+) -> StoreResult<InboundBatch> {
+    let mut taken = InboundBatch::default();
+    for updates in inbound {
+        let mut confirmations = Vec::new();
+        for one in *updates {
+            let whole = match one {
+                InboundUpdate::Incoming(c, incoming) => assemble(tx, *c, incoming, now).await?,
+                InboundUpdate::Overdue(group) => assemble_overdue(tx, group).await?,
+            };
+            for whole in whole {
+                let message = resolve(cx, tx, whole, now).await?;
+                let done = apply_keyword(cx, tx, &message, now).await?;
+                if message.account != inbound_messages::UNASSIGNED {
+                    let whose = (message.account, message.mode);
+                    taken.tally.add(whose, Measure::Inbound, 1);
+                    taken.tally.add(whose, Measure::OptedOut, done.opted_out.into());
+                }
+                confirmations.extend(done.confirmation);
+                taken.messages.push(message);
+            }
+        }
+        taken.confirmations.push(confirmations);
+    }
+    let all: Vec<_> = taken.messages.iter().collect();
+    inbound_messages::insert(tx, &all).await?;
+    Ok(taken)
+}
+
+/// Returns the messages completed by an incoming part: none while a part is missing, and two when
+/// its reference was reused before an earlier message was complete.
+async fn assemble(
+    tx: &mut Conn,
+    carrier: CarrierId,
+    incoming: &IncomingSms,
+    now: Timestamp,
+) -> StoreResult<Vec<AssembledMessage>> {
+    let from = incoming.from.clone();
+    let to = incoming.to.clone();
+    let Some(concat) = incoming.concat.filter(|c| c.total > 1) else {
+        let text = incoming.text.clone();
+        let label = incoming.label;
+        return Ok(vec![AssembledMessage { carrier, from, to, text, label, complete: true }]);
+    };
+    let group = PartGroup { carrier, from, to, reference: concat.reference, total: concat.total };
+    let there = inbound_parts::list(tx, &group).await?;
+    let mut whole = Vec::new();
+    let mut count = there.len() + 1;
+    if let Some(same) = there.iter().find(|p| p.sequence == concat.sequence) {
+        if same.text == incoming.text {
+            return Ok(whole); // a duplicate
+        }
+        let old = inbound_parts::delete_group(tx, &group).await?;
+        whole.extend(joined(&group, old).map(|old| AssembledMessage { complete: false, ..old }));
+        count = 1;
+    }
+    let text = incoming.text.clone();
+    let label = incoming.label;
+    let part = InboundPart { sequence: concat.sequence, text, label, assembled: false };
+    inbound_parts::insert(tx, &group, &part, now).await?;
+    if count == usize::from(group.total) {
+        whole.extend(joined(&group, inbound_parts::mark_assembled(tx, &group).await?));
+    }
+    Ok(whole)
+}
+
+/// Completes a message without its missing parts, or one whose parts arrived on two nodes at once.
+/// Another node may do so concurrently: the one that marks the parts as done gets them.
+async fn assemble_overdue(tx: &mut Conn, group: &PartGroup) -> StoreResult<Vec<AssembledMessage>> {
+    Ok(joined(group, inbound_parts::mark_assembled(tx, group).await?).into_iter().collect())
+}
+
+/// Joins the parts that were not joined before.
+fn joined(group: &PartGroup, mut parts: Vec<InboundPart>) -> Option<AssembledMessage> {
+    let label = parts.iter().find_map(|p| p.label);
+    parts.retain(|p| !p.assembled);
+    parts.sort_by_key(|p| p.sequence);
+    if parts.is_empty() {
+        return None;
+    }
+    Some(AssembledMessage {
+        carrier: group.carrier,
+        from: group.from.clone(),
+        to: group.to.clone(),
+        text: parts.iter().map(|p| p.text.as_str()).collect(),
+        label,
+        complete: parts.len() == usize::from(group.total),
+    })
+}
+
+/// Finds the account of a message and the message that it replies to.
+async fn resolve(
+    cx: &Context,
+    tx: &mut Conn,
+    whole: AssembledMessage,
+    now: Timestamp,
+) -> StoreResult<InboundMessage> {
+    let owner = match whole.label.and_then(owner_of) {
+        Some(owner) => Some(owner),
+        None => numbers::owner(tx, &whole.to).await?.map(|account| (account, Mode::Live)),
+    };
+    if owner.is_none() {
+        metrics::counter!("heliograph_inbound_unclaimed_total").increment(1);
+        tracing::warn!(to = whole.to, "inbound message for an unassigned number stored");
+    }
+    let (account, mode) = owner.unwrap_or((inbound_messages::UNASSIGNED, Mode::Live));
+    let mut in_reply_to = None;
+    if let Some(person) = Recipient::from_digits(&whole.from) {
+        in_reply_to = messages::latest_between(tx, (account, mode), person, &whole.to).await?;
+    }
+    Ok(InboundMessage {
+        id: InboundId(cx.ids.next(now)),
+        account,
+        mode,
+        carrier: whole.carrier,
+        from: whole.from,
+        to: whole.to,
+        keyword: keyword(&whole.text),
+        text: whole.text,
+        received_at: now,
+        in_reply_to,
+        complete: whole.complete,
+    })
+}
+
+/// Applies the keywords of messages that arrived before the number was assigned to the account.
+/// Their senders get no reply any more.
+pub async fn process_backlog(
+    cx: &Context,
+    tx: &mut Conn,
+    number: &str,
+    account: AccountId,
+) -> StoreResult<()> {
+    let mut after = InboundId(Uuid::nil());
+    loop {
+        let all = inbound_messages::unassigned_with_keyword(tx, number, after, BATCH).await?;
+        let Some(last) = all.last() else { return Ok(()) };
+        after = last.id;
+        for message in all {
+            let message = InboundMessage { account, ..message };
+            drop(apply_keyword(cx, tx, &message, message.received_at).await?);
+        }
+    }
+}
+
+/// The result of applying a keyword.
+#[derive(Default)]
+struct KeywordEffect {
+    /// True if the sender opted out and had not before.
+    opted_out: bool,
+    /// The reply, if the operator configured one.
+    confirmation: Option<KeywordReply>,
+}
+
+/// Applies the keyword of a message. A keyword that changes nothing gets no reply.
+async fn apply_keyword(
+    cx: &Context,
+    tx: &mut Conn,
+    message: &InboundMessage,
+    now: Timestamp,
+) -> StoreResult<KeywordEffect> {
+    let Some(keyword) = message.keyword else { return Ok(KeywordEffect::default()) };
+    let Some(person) = Recipient::from_digits(&message.from) else {
+        return Ok(KeywordEffect::default());
+    };
+    let whose = (message.account, message.mode);
+    let Some(standard) = optouts::default_list(tx, whose).await? else {
+        return Ok(KeywordEffect::default());
+    };
+    let mut lists = vec![standard.id];
+    if let Some(answered) = message.in_reply_to
+        && let Some(list) = messages::optout_list(tx, message.account, answered).await?
+        && list != standard.id
+        && optouts::get_list(tx, whose, list).await?.is_some()
+    {
+        lists.push(list);
+    }
+    let replies = &cx.settings().keyword_replies;
+    let (changed, text) = match keyword {
+        Keyword::Stop => (stop(tx, &lists, person, message, now).await?, &replies.stop),
+        Keyword::Start => (start(tx, &lists, person).await?, &replies.start),
+        Keyword::Help => (true, &replies.help),
+    };
+    tracing::info!(id = %message.id, keyword = keyword.name(), changed, "inbound message");
+    let (account, mode) = whose;
+    let from = message.to.clone();
+    let text = text.clone().filter(|_| changed);
+    let confirmation = text.map(|text| KeywordReply { account, mode, from, to: person, text });
+    Ok(KeywordEffect { opted_out: changed && keyword == Keyword::Stop, confirmation })
+}
+
+async fn stop(
+    tx: &mut Conn,
+    lists: &[OptoutListId],
+    number: Recipient,
+    message: &InboundMessage,
+    at: Timestamp,
+) -> StoreResult<bool> {
+    let source = OptoutSource::Reply;
+    let originator = Some(message.to.clone());
+    let optout = Optout { number, source, message: Some(message.id), originator, note: None, at };
+    let rows: Vec<_> = lists.iter().map(|list| (*list, &optout)).collect();
+    Ok(!optouts::add(tx, &rows).await?.is_empty())
+}
+
+async fn start(tx: &mut Conn, lists: &[OptoutListId], number: Recipient) -> StoreResult<bool> {
+    let mut changed = false;
+    for list in lists {
+        changed |= optouts::remove(tx, *list, number).await?;
+    }
+    Ok(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_round_trips() {
+        for account in [1, 2, 77, i64::MAX / 4].map(AccountId) {
+            for mode in [Mode::Live, Mode::Test] {
+                assert_eq!(owner_of(label(account, mode)), Some((account, mode)));
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The check of the database invariants: no message is lost and no balance drifts.
+
+use crate::kernel::context::Context;
+use crate::kernel::error::Result;
+
+/// Returns one line for each violated invariant; empty when all hold.
+pub async fn violations(cx: &Context) -> Result<Vec<String>> {
+    let mut tx = cx.db.snapshot().await?;
+    Ok(heliograph_store::operations::check::violations(&mut tx).await?)
+}

@@ -1,0 +1,9 @@
+//! Running the service: nodes, carriers, maintenance, statistics, backup and checks.
+
+pub mod backup;
+pub mod carriers;
+pub mod check;
+pub mod maintenance;
+pub mod nodes;
+pub mod numbers;
+pub mod stats;

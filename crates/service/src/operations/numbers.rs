@@ -1,0 +1,31 @@
+//! Phone numbers that receive inbound messages, and their accounts.
+
+use crate::kernel::context::Context;
+use crate::kernel::error::{ConflictReason, Error, Result};
+use crate::messaging::replies;
+use heliograph_store::identity::accounts;
+use heliograph_store::messaging::inbound_messages;
+use heliograph_store::operations::numbers;
+
+/// Assigns phone numbers to the accounts of these email addresses. Earlier messages to a number are
+/// assigned with it, and their keywords are applied.
+///
+/// # Errors
+/// [`Error::Conflict`] with the email address of a person who has no account.
+pub async fn assign(cx: &Context, all: &[(String, String)]) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    for (number, email) in all {
+        let account = accounts::by_email(&mut tx, email).await?;
+        let account = account
+            .ok_or_else(|| Error::Conflict(ConflictReason::UnknownAccount(email.clone())))?
+            .id;
+        let assigned = numbers::assign(&mut tx, number, account).await?;
+        // Each time: another node may have stored one while this node assigned the number.
+        replies::process_backlog(cx, &mut tx, number, account).await?;
+        let messages = inbound_messages::assign_account(&mut tx, number, account).await?;
+        if assigned || messages > 0 {
+            tracing::info!(number, account = account.0, messages, "number assigned");
+        }
+    }
+    Ok(tx.commit().await?)
+}

@@ -1,0 +1,424 @@
+//! Webhook endpoints: registering, changing, testing and replaying.
+
+use crate::kernel::audit::{self, Actor, AuditAction};
+use crate::kernel::caller::Caller;
+use crate::kernel::context::Context;
+use crate::kernel::error::{Error, InvalidEndpoint, Result};
+use crate::kernel::idempotency::{ENDPOINTS, IdempotencyKey, IdempotentRequest, ROTATIONS};
+use crate::webhooks::deliveries::URGENT;
+use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::event::{EventKind, StoredEvent};
+use heliograph_domain::id::{AccountId, EndpointId, EventId};
+use heliograph_domain::time::Timestamp;
+use heliograph_domain::webhook::{
+    DisabledReason, EventKinds, SECRET_OVERLAP, WebhookEndpoint, WebhookSecret,
+};
+use heliograph_domain::webhook_url::WebhookUrl;
+use heliograph_store::Conn;
+use heliograph_store::webhooks::attempts::{self, DeliveryAttempt};
+use heliograph_store::webhooks::deliveries::{self, NewDelivery};
+use heliograph_store::webhooks::endpoints;
+use heliograph_store::webhooks::events::{self, FirstAttempt};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// The largest number of endpoints of an account in one mode: each event is a row for each of them.
+const MOST: usize = 1_000;
+
+/// A request to register an endpoint.
+#[derive(Clone, Debug)]
+pub struct NewEndpoint {
+    /// The mode (live or test) of its events.
+    pub mode: Mode,
+    /// The URL.
+    pub url: String,
+    /// The event kinds.
+    pub kinds: EventKinds,
+    /// The expiry, only for `heliograph listen`: its endpoint is on this machine.
+    pub listening_until: Option<Timestamp>,
+}
+
+/// Returns a fresh signing secret.
+///
+/// # Errors
+/// [`Error::Internal`] when the operating system provides no random bytes.
+pub fn secret(cx: &Context) -> Result<WebhookSecret> {
+    Ok(WebhookSecret::from_random(&cx.random()?))
+}
+
+/// Registers an endpoint.
+///
+/// # Errors
+/// [`Error::InvalidEndpoint`] when the egress policy forbids its URL (SSRF protection).
+pub async fn add(
+    cx: &Context,
+    actor: &Actor,
+    wish: NewEndpoint,
+    secret: WebhookSecret,
+) -> Result<WebhookEndpoint> {
+    let url = check(cx, &wish).await?;
+    let mut tx = cx.db.write().await?;
+    let endpoint = insert(cx, &mut tx, actor, CheckedEndpoint { wish, url, secret }).await?;
+    tx.commit().await?;
+    Ok(endpoint)
+}
+
+/// Registers an endpoint once per idempotency key, and returns its id.
+///
+/// # Errors
+/// Those of [`add`].
+pub async fn add_once(
+    cx: &Context,
+    caller: &Caller,
+    actor: &Actor,
+    wish: NewEndpoint,
+    once: IdempotencyKey,
+) -> Result<EndpointId> {
+    let keep = |id: &EndpointId| id.to_string();
+    let asked = IdempotentRequest::new(caller, ENDPOINTS, "", Some(once), &keep);
+    if let Some(before) = asked.stored_answer(cx).await? {
+        return number(&before);
+    }
+    let url = check(cx, &wish).await?;
+    let mut tx = cx.db.write().await?;
+    let checked = CheckedEndpoint { wish, url, secret: secret(cx)? };
+    let made = insert(cx, &mut tx, actor, checked).await?.id;
+    if !asked.save(cx, &mut tx, Uuid::nil(), &made).await? {
+        drop(tx);
+        return number(&asked.stored_answer(cx).await?.ok_or(Error::RequestInFlight)?);
+    }
+    tx.commit().await?;
+    Ok(made)
+}
+
+fn number(kept: &str) -> Result<EndpointId> {
+    let bad = |_| Error::Internal(format!("invalid endpoint id in a stored answer: {kept:?}"));
+    kept.parse().map(EndpointId).map_err(bad)
+}
+
+/// An endpoint whose URL was checked.
+struct CheckedEndpoint {
+    wish: NewEndpoint,
+    /// The normalized URL.
+    url: String,
+    secret: WebhookSecret,
+}
+
+async fn insert(
+    cx: &Context,
+    tx: &mut Conn,
+    actor: &Actor,
+    checked: CheckedEndpoint,
+) -> Result<WebhookEndpoint> {
+    let CheckedEndpoint { wish, url, secret } = checked;
+    let there = endpoints::list(tx, actor.account).await?;
+    if there.iter().filter(|e| e.mode == wish.mode).count() >= MOST {
+        return Err(InvalidEndpoint::Limit(MOST).into());
+    }
+    let mut endpoint = WebhookEndpoint {
+        id: EndpointId(0),
+        account: actor.account,
+        mode: wish.mode,
+        url,
+        kinds: wish.kinds,
+        secret,
+        old_secret: None,
+        local: wish.listening_until.is_some(),
+        created_at: cx.db.now(),
+        expires_at: wish.listening_until,
+        failing_since: None,
+        off: None,
+    };
+    endpoint.id = endpoints::insert(tx, &endpoint).await?;
+    audit::record(cx, tx, actor, AuditAction::WebhookAdded, &named(&endpoint)).await?;
+    Ok(endpoint)
+}
+
+/// Returns the name of an endpoint in the audit log.
+fn named(e: &WebhookEndpoint) -> String {
+    format!("{} ({}, {})", e.url, e.id, e.mode)
+}
+
+/// Checks a URL against the egress policy (SSRF protection), as each attempt does again, and
+/// returns it normalized.
+async fn check(cx: &Context, wish: &NewEndpoint) -> Result<String> {
+    let target = WebhookUrl::parse(&wish.url).map_err(InvalidEndpoint::Url)?;
+    let egress_policy = cx.settings().egress_policy.clone();
+    let egress_policy =
+        if wish.listening_until.is_some() { egress_policy.with_loopback() } else { egress_policy };
+    let host = target.host();
+    let addresses = match target.address() {
+        Some(address) => vec![address],
+        None => {
+            let found = cx.resolver.resolve(host.clone()).await;
+            found.map_err(|e| InvalidEndpoint::HostNotFound {
+                host: host.clone(),
+                error: e.to_string(),
+            })?
+        }
+    };
+    if addresses.is_empty() {
+        return Err(InvalidEndpoint::NoAddress(host).into());
+    }
+    for address in addresses {
+        egress_policy.check(address, target.is_https()).map_err(InvalidEndpoint::Denied)?;
+    }
+    Ok(target.as_str().to_owned())
+}
+
+/// Returns the endpoints of an account, the oldest first.
+pub async fn list(cx: &Context, account: AccountId) -> Result<Vec<WebhookEndpoint>> {
+    let mut conn = cx.db.read().await?;
+    Ok(endpoints::list(&mut conn, account).await?)
+}
+
+/// Returns an endpoint of an account.
+pub async fn get(cx: &Context, account: AccountId, id: EndpointId) -> Result<WebhookEndpoint> {
+    let mut conn = cx.db.read().await?;
+    endpoints::get(&mut conn, account, id).await?.ok_or(Error::NotFound)
+}
+
+/// Returns an endpoint of any account, for operators.
+pub async fn by_number(cx: &Context, id: EndpointId) -> Result<WebhookEndpoint> {
+    let mut conn = cx.db.read().await?;
+    endpoints::by_id(&mut conn, id).await?.ok_or(Error::NotFound)
+}
+
+/// Removes an endpoint with its pending deliveries.
+pub async fn remove(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
+    change(cx, actor, id, AuditAction::WebhookRemoved, async |tx| {
+        // The endpoint first, as in reports: different lock orders of two nodes would deadlock.
+        let there = endpoints::delete(tx, id).await?;
+        deliveries::delete_for_endpoint(tx, id).await?;
+        Ok(there)
+    })
+    .await
+}
+
+/// Sets the event kinds of an endpoint from now on.
+pub async fn set_event_kinds(
+    cx: &Context,
+    actor: &Actor,
+    id: EndpointId,
+    kinds: EventKinds,
+) -> Result<()> {
+    change(cx, actor, id, AuditAction::WebhookChanged, async |tx| {
+        endpoints::set_kinds(tx, id, kinds).await
+    })
+    .await
+}
+
+/// Returns the signing secret of an endpoint.
+pub async fn reveal(cx: &Context, actor: &Actor, id: EndpointId) -> Result<WebhookSecret> {
+    change(cx, actor, id, AuditAction::WebhookSecretRevealed, async |_| Ok(true)).await?;
+    Ok(get(cx, actor.account, id).await?.secret)
+}
+
+/// Replaces the signing secret of an endpoint; requests are signed with both secrets for a day.
+pub async fn rotate(
+    cx: &Context,
+    actor: &Actor,
+    id: EndpointId,
+    secret: &WebhookSecret,
+) -> Result<Timestamp> {
+    let until = cx.db.now().after(SECRET_OVERLAP);
+    let work = async |tx: &mut Conn| endpoints::rotate_secret(tx, id, secret, until).await;
+    change(cx, actor, id, AuditAction::WebhookSecretRotated, work).await?;
+    Ok(until)
+}
+
+/// Replaces the signing secret once per idempotency key: a second rotation would revoke the secret
+/// that is still in use.
+pub async fn rotate_once(
+    cx: &Context,
+    caller: &Caller,
+    actor: &Actor,
+    id: EndpointId,
+    once: IdempotencyKey,
+) -> Result<()> {
+    let secret = secret(cx)?;
+    let until = cx.db.now().after(SECRET_OVERLAP);
+    let keep = |(): &()| String::new();
+    let asked = IdempotentRequest::new(caller, ROTATIONS, &id.to_string(), Some(once), &keep);
+    let work = async |tx: &mut Conn| {
+        let first = asked.save(cx, tx, Uuid::nil(), &()).await?;
+        Ok(first && endpoints::rotate_secret(tx, id, &secret, until).await?)
+    };
+    match change(cx, actor, id, AuditAction::WebhookSecretRotated, work).await {
+        Err(Error::NotFound) if asked.stored_answer(cx).await?.is_some() => Ok(()),
+        done => done,
+    }
+}
+
+/// Switches an endpoint off and drops its pending deliveries, which can be replayed.
+///
+/// # Errors
+/// [`Error::NotFound`] also when the endpoint is off.
+pub async fn switch_off(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
+    let now = cx.db.now();
+    change(cx, actor, id, AuditAction::WebhookDisabled, async |tx| {
+        let was_on = endpoints::disable(tx, id, DisabledReason::Manual, now).await?;
+        deliveries::delete_for_endpoint(tx, id).await?;
+        Ok(was_on)
+    })
+    .await
+}
+
+/// Switches an endpoint on and clears its record of failures.
+pub async fn switch_on(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
+    let work = async |tx: &mut Conn| endpoints::enable(tx, id).await;
+    change(cx, actor, id, AuditAction::WebhookEnabled, work).await
+}
+
+/// Extends the life of an endpoint of `heliograph listen`.
+pub async fn extend(
+    cx: &Context,
+    account: AccountId,
+    id: EndpointId,
+    until: Timestamp,
+) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    own(&mut tx, account, id).await?;
+    endpoints::extend(&mut tx, id, until).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Changes an endpoint of an account and records it in the audit log. An endpoint never moves to
+/// another account, so that its owner is checked only once.
+async fn change(
+    cx: &Context,
+    actor: &Actor,
+    id: EndpointId,
+    action: AuditAction,
+    work: impl AsyncFnOnce(&mut Conn) -> heliograph_store::StoreResult<bool>,
+) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    let endpoint = own(&mut tx, actor.account, id).await?;
+    if !work(&mut tx).await? {
+        return Err(Error::NotFound);
+    }
+    audit::record(cx, &mut tx, actor, action, &named(&endpoint)).await?;
+    Ok(tx.commit().await?)
+}
+
+async fn own(tx: &mut Conn, account: AccountId, id: EndpointId) -> Result<WebhookEndpoint> {
+    endpoints::get(tx, account, id).await?.ok_or(Error::NotFound)
+}
+
+/// Sends a test event to an endpoint before everything else, even when the endpoint is off.
+/// [`crate::webhooks::test_delivery::TestDelivery::load`] returns the result.
+pub async fn send_test(
+    cx: &Context,
+    account: AccountId,
+    id: EndpointId,
+    kind: EventKind,
+) -> Result<EventId> {
+    let endpoint = get(cx, account, id).await?;
+    let (event, now) = cx.next_id();
+    let event = EventId(event);
+    let row = StoredEvent {
+        account,
+        id: event,
+        mode: endpoint.mode,
+        kind,
+        test: true,
+        subject: None,
+        at: now,
+        endpoint: id,
+    };
+    let mut tx = cx.db.write().await?;
+    events::insert(&mut tx, &[row]).await?;
+    let due = NewDelivery { endpoint: id, due_at: URGENT, event, account, owner: None };
+    deliveries::insert(&mut tx, &[due], now).await?;
+    tx.commit().await?;
+    Ok(event)
+}
+
+/// The known delivery attempts of an event.
+#[derive(Clone, Debug)]
+pub struct EventAttempts {
+    /// The first attempt at the first endpoint.
+    pub first: Option<FirstAttempt>,
+    /// Failures and later successes, the oldest first.
+    pub attempts: Vec<DeliveryAttempt>,
+}
+
+/// Returns the delivery attempts of an event.
+pub async fn event_attempts(
+    cx: &Context,
+    account: AccountId,
+    event: EventId,
+) -> Result<EventAttempts> {
+    let mut conn = cx.db.read().await?;
+    let found = events::get(&mut conn, account, event).await?;
+    let (_, first) = found.ok_or(Error::NotFound)?;
+    let attempts = attempts::list_for_event(&mut conn, account, event).await?;
+    Ok(EventAttempts { first, attempts })
+}
+
+/// A delivery of an event to an endpoint.
+#[derive(Clone, Debug)]
+pub struct EndpointDelivery {
+    /// The event kind.
+    pub kind: EventKind,
+    /// The event.
+    pub event: EventId,
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// The URL; empty when the endpoint was removed.
+    pub url: String,
+    /// The HTTP status of the last known attempt, 0 without a response; `None` before the first
+    /// attempt.
+    pub outcome: Option<i16>,
+    /// The time of that attempt.
+    pub at: Option<Timestamp>,
+}
+
+/// Returns the deliveries about these messages, each given with the time of its event.
+pub async fn deliveries_about(
+    cx: &Context,
+    caller: &Caller,
+    things: &[(Uuid, Timestamp)],
+) -> Result<Vec<EndpointDelivery>> {
+    caller.require_scope(Scope::Read)?;
+    let mut conn = cx.db.read().await?;
+    let endpoints = endpoints::list(&mut conn, caller.account).await?;
+    let url = |id: EndpointId| endpoints.iter().find(|e| e.id == id).map(|e| e.url.clone());
+    let mut rows = Vec::new();
+    for thing in things {
+        for (event, first) in events::list_for_subject(&mut conn, caller.account, *thing).await? {
+            let attempts = attempts::list_for_event(&mut conn, caller.account, event.id).await?;
+            let mut last: BTreeMap<EndpointId, Option<(i16, Timestamp)>> = BTreeMap::new();
+            last.insert(event.endpoint, first.map(|f| (f.outcome, f.at)));
+            last.extend(attempts.iter().map(|a| (a.endpoint, Some((a.outcome, a.at)))));
+            rows.extend(last.into_iter().map(|(endpoint, last)| EndpointDelivery {
+                kind: event.kind,
+                event: event.id,
+                endpoint,
+                url: url(endpoint).unwrap_or_default(),
+                outcome: last.map(|(outcome, _)| outcome),
+                at: last.map(|(_, at)| at),
+            }));
+        }
+    }
+    Ok(rows)
+}
+
+/// Returns the latest attempts at an endpoint, the newest first; first-attempt successes are left
+/// out.
+pub async fn attempts(
+    cx: &Context,
+    account: AccountId,
+    id: EndpointId,
+    limit: i64,
+) -> Result<Vec<DeliveryAttempt>> {
+    let mut conn = cx.db.read().await?;
+    Ok(attempts::list_for_endpoint(&mut conn, (account, id), limit).await?)
+}
+
+/// Returns the number of pending deliveries of an endpoint.
+pub async fn waiting(cx: &Context, account: AccountId, id: EndpointId) -> Result<i64> {
+    let mut conn = cx.db.read().await?;
+    own(&mut conn, account, id).await?;
+    Ok(deliveries::depth(&mut conn, id).await?)
+}

@@ -1,0 +1,87 @@
+//! Test deliveries to a webhook endpoint and their results.
+
+use crate::kernel::context::Context;
+use crate::kernel::error::{Error, Result};
+use heliograph_domain::delivery_error::DeliveryAdvice;
+use heliograph_domain::event::{EventContent, StoredEvent, WebhookEvent};
+use heliograph_domain::id::EventId;
+use heliograph_domain::time::Timestamp;
+use heliograph_domain::webhook::WebhookEndpoint;
+use heliograph_domain::webhook_url::WebhookUrl;
+use heliograph_store::webhooks::attempts;
+use heliograph_store::webhooks::events;
+
+/// A finished test delivery.
+#[derive(Clone, Debug)]
+pub struct TestDelivery {
+    /// The event.
+    pub event: EventId,
+    /// The HTTP status, if there was a response.
+    pub status: Option<u16>,
+    /// The duration in milliseconds.
+    pub took: i32,
+    /// The error, if there was no response.
+    pub detail: Option<String>,
+    /// The beginning of the response body.
+    pub body: Option<String>,
+    /// The advice on what to do; `None` after a success.
+    pub advice: Option<DeliveryAdvice>,
+    /// The time when the request was signed and sent.
+    pub sent_at: Timestamp,
+}
+
+impl TestDelivery {
+    /// Returns the result of a test; `None` while it is in progress.
+    pub async fn load(
+        cx: &Context,
+        endpoint: &WebhookEndpoint,
+        event: EventId,
+    ) -> Result<Option<Self>> {
+        let mut conn = cx.db.read().await?;
+        let found = events::get(&mut conn, endpoint.account, event).await?;
+        let (_, first) = found.ok_or(Error::NotFound)?;
+        let Some(first) = first else { return Ok(None) };
+        let attempts = attempts::list_for_event(&mut conn, endpoint.account, event).await?;
+        let attempt = attempts.into_iter().find(|a| a.endpoint == endpoint.id);
+        let (detail, body) = attempt.map_or((None, None), |a| (a.detail, a.body));
+        let status = u16::try_from(first.outcome).ok().filter(|status| *status > 0);
+        Ok(Some(Self {
+            event,
+            status,
+            took: first.duration,
+            advice: DeliveryAdvice::for_attempt(status, detail.as_deref().unwrap_or_default()),
+            detail,
+            body,
+            sent_at: Timestamp(first.at.millis() - i64::from(first.duration)),
+        }))
+    }
+
+    /// Returns whether the endpoint accepted the delivery (2xx).
+    pub fn succeeded(&self) -> bool {
+        self.status.is_some_and(|status| (200..300).contains(&status))
+    }
+
+    /// Returns the request as it was sent: its head with the signature, and its body byte for byte.
+    pub async fn request(
+        &self,
+        cx: &Context,
+        endpoint: &WebhookEndpoint,
+    ) -> Result<(String, String)> {
+        let mut conn = cx.db.read().await?;
+        let found = events::get(&mut conn, endpoint.account, self.event).await?;
+        let (row, _) = found.ok_or(Error::NotFound)?;
+        let body = sample(&row).render();
+        let (path, host) = WebhookUrl::parse(&endpoint.url)
+            .map_or_else(|_| (String::new(), String::new()), |t| (t.path(), t.authority()));
+        let mut head = format!("POST {path}\nhost: {host}\ncontent-length: {}\n", body.len());
+        for (name, value) in endpoint.headers(self.sent_at, row.id, &body) {
+            head.push_str(&format!("{name}: {value}\n"));
+        }
+        Ok((head, String::from_utf8_lossy(&body).into_owned()))
+    }
+}
+
+fn sample(row: &StoredEvent) -> WebhookEvent {
+    let content = EventContent::Test(row.kind);
+    WebhookEvent { id: row.id, account: row.account, mode: row.mode, at: row.at, content }
+}

@@ -1,0 +1,3 @@
+//! Opt-out lists.
+
+pub mod optouts;

@@ -1,0 +1,344 @@
+//! The PostgreSQL engine: a connection pool with prepared statements and pipelining.
+
+use crate::db::bulk::{BulkQuery, Rows};
+use crate::db::migrations;
+use crate::db::postgres_error::{failed, lost, words};
+use crate::db::row::Row;
+use crate::db::sealing::Sealer;
+use crate::db::value::Value;
+use crate::error::{StoreError, StoreResult};
+use bytes::BytesMut;
+use deadpool_postgres::{
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
+};
+use futures_util::future::join_all;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use tokio_postgres::{NoTls, Statement};
+
+/// The settings of each connection.
+///
+/// Plans are generic and do not scan whole tables. Otherwise a plan that was made for a small table
+/// would be kept while the table grows by millions of rows, until the next ANALYZE.
+const SESSION: &str = "SET synchronous_commit = on; SET statement_timeout = '30s'; SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '60s'; SET plan_cache_mode = force_generic_plan;
+    SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off;";
+
+/// The server's answer to one statement.
+type Sent<T> = std::result::Result<T, tokio_postgres::Error>;
+
+/// A connection pool.
+#[derive(Clone)]
+pub(crate) struct Postgres {
+    config: Arc<tokio_postgres::Config>,
+    pool: Pool,
+    sealer: Arc<Sealer>,
+}
+
+impl Postgres {
+    pub(crate) async fn open(
+        url: &str,
+        connections: usize,
+        sealer: Arc<Sealer>,
+    ) -> StoreResult<Self> {
+        let config = Arc::new(config(url)?);
+        let pool = pool(&config, connections)?;
+        let first = pool.get().await.map_err(lost)?;
+        let version =
+            first.query_one("SELECT current_setting('server_version_num')::int", &[]).await;
+        let version: i32 = version.and_then(|r| r.try_get(0)).map_err(|e| failed(&e))?;
+        if version < 150_000 {
+            return Err(StoreError::Db(format!(
+                "PostgreSQL {} is too old: 15 or newer is needed",
+                version / 10_000
+            )));
+        }
+        migrations::postgres(&mut Object::take(first)).await?;
+        Ok(Self { config, pool, sealer })
+    }
+
+    /// Returns the schema version, without a migration.
+    pub(crate) async fn version(url: &str) -> StoreResult<Option<i32>> {
+        let first = pool(&config(url)?, 1)?.get().await.map_err(lost)?;
+        migrations::postgres_version(&first).await
+    }
+
+    /// Returns the same database with a separate pool.
+    pub(crate) fn with_own_pool(&self, connections: usize) -> StoreResult<Self> {
+        let (config, sealer) = (self.config.clone(), self.sealer.clone());
+        Ok(Self { pool: pool(&config, connections)?, config, sealer })
+    }
+
+    pub(crate) async fn connect(&self) -> StoreResult<PgConn> {
+        let client = self.pool.get().await.map_err(lost)?;
+        let sealer = self.sealer.clone();
+        Ok(PgConn { client: Some(client), pipelined: Vec::new(), open: false, sealer })
+    }
+
+    pub(crate) async fn begin(&self) -> StoreResult<PgConn> {
+        self.open_with("BEGIN").await
+    }
+
+    pub(crate) async fn snapshot(&self) -> StoreResult<PgConn> {
+        self.open_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await
+    }
+
+    async fn open_with(&self, begin: &'static str) -> StoreResult<PgConn> {
+        let mut conn = self.connect().await?;
+        conn.pipelined.push(Pipelined::Begin(begin));
+        Ok(conn)
+    }
+}
+
+fn config(url: &str) -> StoreResult<tokio_postgres::Config> {
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err(StoreError::Db(
+            "database.url must begin with sqlite: or postgres://".to_owned(),
+        ));
+    }
+    let mut config = tokio_postgres::Config::from_str(url)
+        .map_err(|e| StoreError::Db(format!("invalid database.url: {}", words(&e))))?;
+    config.connect_timeout(Duration::from_secs(5)).application_name("heliograph");
+    Ok(config)
+}
+
+/// Creates a pool. Connections are opened when they are first needed, and the runtime in which that
+/// happens serves their sockets.
+fn pool(config: &tokio_postgres::Config, connections: usize) -> StoreResult<Pool> {
+    let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let session = Hook::async_fn(|client: &mut ClientWrapper, _| {
+        Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
+    });
+    Pool::builder(Manager::from_config(config.clone(), NoTls, fast))
+        .max_size(connections.max(2))
+        .runtime(deadpool_postgres::Runtime::Tokio1)
+        .timeouts(Timeouts::wait_millis(10_000))
+        .post_create(session)
+        .build()
+        .map_err(|e| StoreError::Db(e.to_string()))
+}
+
+/// A connection from the pool.
+pub struct PgConn {
+    /// `None` only while being dropped.
+    client: Option<Object>,
+    /// Pipelined statements: they are sent with the next statement, ahead of it, and cost no round
+    /// trip.
+    pipelined: Vec<Pipelined>,
+    /// True if a transaction is open.
+    open: bool,
+    sealer: Arc<Sealer>,
+}
+
+/// A pipelined statement.
+enum Pipelined {
+    Begin(&'static str),
+    Bulk(Statement, Vec<Encoded>),
+}
+
+impl Pipelined {
+    async fn send(&self, client: &Object) -> Sent<()> {
+        match self {
+            Self::Begin(begin) => client.batch_execute(begin).await,
+            Self::Bulk(statement, params) => {
+                let params = params.iter().map(|p| p as &(dyn ToSql + Sync));
+                client.execute(statement, &params.collect::<Vec<_>>()).await.map(drop)
+            }
+        }
+    }
+}
+
+/// A parameter in binary form.
+#[derive(Debug)]
+struct Encoded(BytesMut);
+
+impl ToSql for Encoded {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+impl Drop for PgConn {
+    /// Closes the connection of an open transaction, which the server then rolls back.
+    fn drop(&mut self) {
+        if self.open
+            && let Some(client) = self.client.take()
+        {
+            drop(Object::take(client));
+        }
+    }
+}
+
+impl PgConn {
+    pub(crate) fn client(&self) -> StoreResult<&Object> {
+        self.client.as_ref().ok_or_else(|| StoreError::Unavailable("no connection".to_owned()))
+    }
+
+    pub(crate) async fn commit(mut self) -> StoreResult<()> {
+        if matches!(self.pipelined[..], [Pipelined::Begin(_)]) {
+            return Ok(()); // nothing was sent
+        }
+        let pipelined = self.take_pipelined();
+        let client = self.client()?;
+        let (earlier, done) = send_all(client, &pipelined, client.batch_execute("COMMIT")).await;
+        // After an earlier failure the server takes COMMIT as ROLLBACK.
+        self.open = done.is_err();
+        earlier.and(done).map_err(|e| match failed(&e) {
+            StoreError::Unavailable(e) => StoreError::CommitLost(e),
+            other => other,
+        })
+    }
+
+    pub(crate) fn sealer(&self) -> Arc<Sealer> {
+        self.sealer.clone()
+    }
+
+    fn take_pipelined(&mut self) -> Vec<Pipelined> {
+        self.open |= !self.pipelined.is_empty();
+        std::mem::take(&mut self.pipelined)
+    }
+
+    /// Queues a bulk statement, which is sent with the next statement. That one returns its error.
+    pub(crate) async fn pipeline(&mut self, sql: &str, rows: &Rows<'_>) -> StoreResult<()> {
+        let statement = self.client()?.prepare_cached(sql).await.map_err(|e| failed(&e))?;
+        let encode = |(column, ty): (&Vec<&Value<'_>>, &Type)| {
+            let mut bytes = BytesMut::new();
+            let encoded = column.to_sql(ty, &mut bytes);
+            encoded.map(|_| Encoded(bytes)).map_err(|e| StoreError::Db(e.to_string()))
+        };
+        let columns = rows.columns();
+        let params =
+            columns.iter().zip(statement.params()).map(encode).collect::<StoreResult<_>>()?;
+        self.pipelined.push(Pipelined::Bulk(statement, params));
+        Ok(())
+    }
+
+    pub(crate) async fn execute(&mut self, sql: &str, params: &[Value<'_>]) -> StoreResult<u64> {
+        let params = params.iter().map(|p| p as &(dyn ToSql + Sync));
+        self.changed(sql, &params.collect::<Vec<_>>()).await
+    }
+
+    pub(crate) async fn query<T>(
+        &mut self,
+        sql: &str,
+        params: &[Value<'_>],
+        read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+    ) -> StoreResult<Vec<T>> {
+        let params = params.iter().map(|p| p as &(dyn ToSql + Sync));
+        self.rows(sql, &params.collect::<Vec<_>>(), read).await
+    }
+
+    pub(crate) async fn bulk_execute(&mut self, sql: &str, rows: &Rows<'_>) -> StoreResult<u64> {
+        let columns = rows.columns();
+        let params = columns.iter().map(|c| c as &(dyn ToSql + Sync));
+        self.changed(sql, &params.collect::<Vec<_>>()).await
+    }
+
+    pub(crate) async fn bulk_query<T>(
+        &mut self,
+        sql: &str,
+        rows: &Rows<'_>,
+        read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+    ) -> StoreResult<Vec<T>> {
+        let columns = rows.columns();
+        let params = columns.iter().map(|c| c as &(dyn ToSql + Sync));
+        self.rows(sql, &params.collect::<Vec<_>>(), read).await
+    }
+
+    /// Runs two queries in one round trip.
+    pub(crate) async fn query_both<T, U>(
+        &mut self,
+        one: BulkQuery<'_, T>,
+        two: BulkQuery<'_, U>,
+    ) -> StoreResult<(Vec<T>, Vec<U>)> {
+        let (first, second) = (one.rows.columns(), two.rows.columns());
+        let first: Vec<_> = first.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
+        let second: Vec<_> = second.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
+        let pipelined = self.take_pipelined();
+        let client = self.client()?;
+        let statements = async {
+            let one_ = client.prepare_cached(&one.bulk.all).await?;
+            let two_ = client.prepare_cached(&two.bulk.all).await?;
+            let both =
+                tokio::join!(biased; client.query(&one_, &first), client.query(&two_, &second));
+            Ok((both.0?, both.1?))
+        };
+        let (earlier, rows) = send_all(client, &pipelined, statements).await;
+        let (first, second) = earlier.and(rows).map_err(|e| failed(&e))?;
+        let first =
+            first.iter().map(|r| (one.read)(&mut Row::postgres(r))).collect::<StoreResult<_>>()?;
+        let second =
+            second.iter().map(|r| (two.read)(&mut Row::postgres(r))).collect::<StoreResult<_>>()?;
+        Ok((first, second))
+    }
+
+    async fn changed(&mut self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> StoreResult<u64> {
+        let pipelined = self.take_pipelined();
+        let client = self.client()?;
+        let statement = async { client.execute(&client.prepare_cached(sql).await?, params).await };
+        let (earlier, changed) = send_all(client, &pipelined, statement).await;
+        earlier.and(changed).map_err(|e| failed(&e))
+    }
+
+    async fn rows<T>(
+        &mut self,
+        sql: &str,
+        params: &[&(dyn ToSql + Sync)],
+        read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+    ) -> StoreResult<Vec<T>> {
+        let pipelined = self.take_pipelined();
+        let client = self.client()?;
+        let statement = async { client.query(&client.prepare_cached(sql).await?, params).await };
+        let (earlier, rows) = send_all(client, &pipelined, statement).await;
+        let rows = earlier.and(rows).map_err(|e| failed(&e))?;
+        rows.iter().map(|r| read(&mut Row::postgres(r))).collect()
+    }
+}
+
+/// Sends the pipelined statements and one more in one round trip. They are answered in order.
+async fn send_all<T>(
+    client: &Object,
+    pipelined: &[Pipelined],
+    statement: impl Future<Output = Sent<T>>,
+) -> (Sent<()>, Sent<T>) {
+    let earlier = join_all(pipelined.iter().map(|a| a.send(client)));
+    let (earlier, done) = tokio::join!(biased; earlier, statement);
+    (earlier.into_iter().collect(), done)
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match (self, ty) {
+            (Self::Null, _) => Ok(IsNull::Yes),
+            (Self::Int(v), &Type::INT2) => i16::try_from(*v)?.to_sql(ty, out),
+            (Self::Int(v), &Type::INT4) => i32::try_from(*v)?.to_sql(ty, out),
+            (Self::Int(v), _) => v.to_sql(ty, out),
+            (Self::Text(v), _) => v.to_sql(ty, out),
+            (Self::Bytes(v), _) => v.to_sql(ty, out),
+            (Self::Uuid(v), _) => v.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        [Type::INT2, Type::INT4, Type::INT8, Type::TEXT, Type::BYTEA, Type::UUID].contains(ty)
+    }
+
+    to_sql_checked!();
+}

@@ -1,0 +1,269 @@
+//! Accounts and their balances.
+
+use crate::db::Conn;
+use crate::db::bulk::Bulk;
+use crate::db::field::Field;
+use crate::db::record::{Record, record};
+use crate::db::row::{self, Row};
+use crate::db::table::{Sql, names, qualified};
+use crate::error::StoreResult;
+use heliograph_domain::account::Role;
+use heliograph_domain::id::{AccountId, UserId};
+use heliograph_domain::money::Amount;
+use heliograph_domain::time::Timestamp;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+record! {
+    /// An account.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Account {
+        /// The account's id.
+        pub id: AccountId,
+        /// The name: the email address of the person who opened the account, until they change it.
+        pub name: String,
+        /// The currency, ISO 4217.
+        pub currency: String,
+        /// The amount that can be spent.
+        pub available: Amount,
+        /// The amount that is reserved for messages on their way.
+        pub reserved: Amount,
+        /// The time at which the account was opened.
+        pub created_at: Timestamp,
+    }
+}
+
+/// Opens an account for a new user. Returns `None` when a user with this email address exists.
+pub async fn create(
+    tx: &mut Conn,
+    owner: (UserId, &str),
+    currency: &str,
+    operator: bool,
+    at: Timestamp,
+) -> StoreResult<Option<AccountId>> {
+    let (user, email) = owner;
+    let insert = "INSERT INTO users (id, email, operator, created_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (email) DO NOTHING";
+    let inserted =
+        tx.execute(insert, &[user.value(), email.into(), operator.value(), at.value()]).await?;
+    if inserted == 0 {
+        return Ok(None);
+    }
+    let insert =
+        "INSERT INTO accounts (name, currency, created_at) VALUES ($1, $2, $3) RETURNING id";
+    let id = tx.query_one(insert, &[email.into(), currency.into(), at.value()], row::get).await?;
+    let Some(account): Option<AccountId> = id else { return Ok(None) };
+    let insert = "INSERT INTO memberships (account, user_id, role) VALUES ($1, $2, $3)";
+    tx.execute(insert, &[account.value(), user.value(), Role::Owner.code().into()]).await?;
+    Ok(Some(account))
+}
+
+static ALL: Sql =
+    Sql::new(|| format!("SELECT {} FROM accounts ORDER BY id", names(Account::COLUMNS)));
+
+/// Returns all accounts, oldest first.
+pub async fn all(conn: &mut Conn) -> StoreResult<Vec<Account>> {
+    conn.query(&ALL, &[], row::record).await
+}
+
+static SEARCH: Sql = Sql::new(|| {
+    format!(
+        "SELECT {} FROM accounts a
+         WHERE id > $1 AND (lower(name) LIKE $3 ESCAPE '!' OR EXISTS (
+             SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id
+             WHERE m.account = a.id AND u.email LIKE $3 ESCAPE '!'))
+         ORDER BY id LIMIT $2",
+        names(Account::COLUMNS)
+    )
+});
+
+/// Returns up to `limit` accounts after `after`, oldest first, whose name or a member's email
+/// address contains `part`, which is lower-case.
+pub async fn search(
+    conn: &mut Conn,
+    part: &str,
+    after: AccountId,
+    limit: i64,
+) -> StoreResult<Vec<Account>> {
+    let literal = part.replace('!', "!!").replace('%', "!%").replace('_', "!_");
+    let pattern = format!("%{literal}%");
+    conn.query(&SEARCH, &[after.value(), limit.into(), pattern.value()], row::record).await
+}
+
+static BY_EMAIL: Sql = Sql::new(|| {
+    format!(
+        "SELECT {} FROM users u JOIN memberships m ON m.user_id = u.id JOIN accounts a ON a.id = m.account
+         WHERE u.email = $1 ORDER BY a.id LIMIT 1",
+        qualified("a", Account::COLUMNS)
+    )
+});
+
+/// Returns the oldest account of the user with this email address.
+pub async fn by_email(conn: &mut Conn, email: &str) -> StoreResult<Option<Account>> {
+    conn.query_one(&BY_EMAIL, &[email.into()], row::record).await
+}
+
+/// Returns the accounts of a user, with their names and the user's role in each.
+pub async fn list_for_user(
+    conn: &mut Conn,
+    user: UserId,
+) -> StoreResult<Vec<(AccountId, String, Role)>> {
+    let sql = "SELECT a.id, a.name, m.role FROM memberships m JOIN accounts a ON a.id = m.account
+        WHERE m.user_id = $1 ORDER BY a.id";
+    conn.query(sql, &[user.value()], |r| Ok((r.get()?, r.get()?, r.get()?))).await
+}
+
+/// Returns the user with this email address.
+pub async fn user_by_email(conn: &mut Conn, email: &str) -> StoreResult<Option<UserId>> {
+    let sql = "SELECT id FROM users WHERE email = $1";
+    conn.query_one(sql, &[email.into()], row::get).await
+}
+
+/// Returns the email address of a member of an account.
+pub async fn member_email(
+    conn: &mut Conn,
+    id: AccountId,
+    user: UserId,
+) -> StoreResult<Option<String>> {
+    let sql = "SELECT u.email FROM memberships m JOIN users u ON u.id = m.user_id
+        WHERE m.account = $1 AND m.user_id = $2";
+    conn.query_one(sql, &[id.value(), user.value()], row::get).await
+}
+
+/// Returns the currency of an account, ISO 4217.
+pub async fn currency(conn: &mut Conn, id: AccountId) -> StoreResult<Option<String>> {
+    let sql = "SELECT currency FROM accounts WHERE id = $1";
+    conn.query_one(sql, &[id.value()], row::get).await
+}
+
+/// Returns the balance of an account: available and reserved.
+pub async fn balance(conn: &mut Conn, id: AccountId) -> StoreResult<Option<(Amount, Amount)>> {
+    let sql = "SELECT available, reserved FROM accounts WHERE id = $1";
+    conn.query_one(sql, &[id.value()], |r| Ok((r.get()?, r.get()?))).await
+}
+
+/// The onboarding steps that an account has completed, in either mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirstSteps {
+    /// An API key exists.
+    pub key: bool,
+    /// A message exists.
+    pub message: bool,
+    /// A webhook endpoint exists.
+    pub webhook: bool,
+}
+
+/// Returns the onboarding steps that an account has completed.
+pub async fn first_steps(conn: &mut Conn, id: AccountId) -> StoreResult<FirstSteps> {
+    let sql =
+        "SELECT CASE WHEN EXISTS (SELECT 1 FROM api_keys WHERE account = $1) THEN 1 ELSE 0 END,
+            CASE WHEN EXISTS (SELECT 1 FROM messages WHERE account = $1) THEN 1 ELSE 0 END,
+            CASE WHEN EXISTS (SELECT 1 FROM endpoints WHERE account = $1) THEN 1 ELSE 0 END";
+    let read =
+        |r: &mut Row<'_>| Ok(FirstSteps { key: r.get()?, message: r.get()?, webhook: r.get()? });
+    let found = conn.query_one(sql, &[id.value()], read).await?;
+    Ok(found.unwrap_or(FirstSteps { key: false, message: false, webhook: false }))
+}
+
+static LOCK: LazyLock<Bulk> = LazyLock::new(|| {
+    Bulk::new(
+        "SELECT id FROM accounts WHERE id = $1",
+        "SELECT a.id FROM unnest($1::bigint[]) AS v (id) JOIN accounts a ON a.id = v.id
+         ORDER BY a.id FOR NO KEY UPDATE OF a",
+    )
+});
+
+/// Locks accounts in the order of their ids, so that two nodes never deadlock whatever they do
+/// next. SQLite needs no lock: one transaction writes at a time.
+pub async fn lock(tx: &mut Conn, ids: &BTreeSet<AccountId>) -> StoreResult<()> {
+    if ids.len() < 2 || matches!(tx, Conn::Sqlite(_)) {
+        return Ok(());
+    }
+    let rows = ids.iter().map(|id| [id.value()]);
+    tx.bulk_query(&LOCK, &rows.collect(), |_| Ok(())).await.map(drop)
+}
+
+static ADJUST: LazyLock<Bulk> = LazyLock::new(|| {
+    Bulk::new(
+        "UPDATE accounts SET available = available + $2, reserved = reserved + $3 WHERE id = $1",
+        "UPDATE accounts a SET available = a.available + v.available, reserved = a.reserved + v.reserved
+         FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (id, available, reserved)
+           ORDER BY id) v
+         WHERE a.id = v.id",
+    )
+});
+
+/// Adds to `available` and `reserved` what the state machine returned. The accounts are in the
+/// order of their ids.
+///
+/// # Errors
+/// [`crate::StoreError::Db`] when a balance would fall below zero.
+pub async fn adjust_balances(
+    tx: &mut Conn,
+    moves: &[(AccountId, Amount, Amount)],
+) -> StoreResult<()> {
+    let rows = moves
+        .iter()
+        .map(|(id, available, reserved)| [id.value(), available.value(), reserved.value()]);
+    tx.bulk_execute(&ADJUST, &rows.collect()).await.map(drop)
+}
+
+static APPLY: LazyLock<Bulk> = LazyLock::new(|| {
+    Bulk::new(
+        "UPDATE accounts SET available = available + $2 - $4, reserved = reserved + $3 + $4
+         WHERE id = $1 AND available + $2 >= $4 RETURNING id",
+        "UPDATE accounts a SET available = a.available + v.available - v.to_reserve,
+             reserved = a.reserved + v.reserved + v.to_reserve
+         FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
+                 AS u (id, available, reserved, to_reserve) ORDER BY id) v
+         WHERE a.id = v.id AND a.available + v.available >= v.to_reserve RETURNING a.id",
+    )
+});
+
+/// The changes of one transaction to the balance of an account.
+#[derive(Clone, Copy, Debug)]
+pub struct BalanceChange {
+    /// The account.
+    pub account: AccountId,
+    /// The amount that the state machine adds to `available`.
+    pub available: Amount,
+    /// The amount that the state machine adds to `reserved`.
+    pub reserved: Amount,
+    /// The amount to move from `available` to `reserved` after that.
+    pub to_reserve: Amount,
+}
+
+impl BalanceChange {
+    /// No change.
+    pub const fn none(account: AccountId) -> Self {
+        let zero = Amount::ZERO;
+        Self { account, available: zero, reserved: zero, to_reserve: zero }
+    }
+}
+
+/// Applies [`adjust_balances`] and [`reserve`] in one statement, all or nothing for each account,
+/// and returns the accounts whose balance was sufficient. The accounts are in the order of their
+/// ids.
+pub async fn apply_changes(
+    tx: &mut Conn,
+    changes: &[BalanceChange],
+) -> StoreResult<Vec<AccountId>> {
+    let rows = changes.iter().map(|c| {
+        [c.account.value(), c.available.value(), c.reserved.value(), c.to_reserve.value()]
+    });
+    tx.bulk_query(&APPLY, &rows.collect(), row::get).await
+}
+
+/// Reserves amounts, all or nothing for each account, and returns the accounts whose balance was
+/// sufficient. The accounts are in the order of their ids.
+pub async fn reserve(
+    tx: &mut Conn,
+    amounts: &[(AccountId, Amount)],
+) -> StoreResult<Vec<AccountId>> {
+    let change = |&(account, to_reserve): &(AccountId, Amount)| BalanceChange {
+        to_reserve,
+        ..BalanceChange::none(account)
+    };
+    let changes: Vec<_> = amounts.iter().map(change).collect();
+    apply_changes(tx, &changes).await
+}

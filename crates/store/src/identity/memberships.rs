@@ -1,0 +1,79 @@
+//! The members of accounts and their roles.
+
+use crate::db::Conn;
+use crate::db::field::Field;
+use crate::error::StoreResult;
+use heliograph_domain::account::{Mode, Role};
+use heliograph_domain::id::{AccountId, UserId};
+
+/// A member of an account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// The user.
+    pub user: UserId,
+    /// The user's email address.
+    pub email: String,
+    /// The user's role in the account.
+    pub role: Role,
+    /// True if two-factor authentication is enabled.
+    pub two_factor: bool,
+}
+
+/// Returns the members of an account, by email address.
+pub async fn list(conn: &mut Conn, account: AccountId) -> StoreResult<Vec<Member>> {
+    let sql = "SELECT u.id, u.email, m.role, u.totp_step FROM memberships m JOIN users u ON u.id = m.user_id
+        WHERE m.account = $1 ORDER BY u.email";
+    conn.query(sql, &[account.value()], |r| {
+        Ok(Member {
+            user: r.get()?,
+            email: r.get()?,
+            role: r.get()?,
+            two_factor: r.get::<Option<i64>>()?.is_some(),
+        })
+    })
+    .await
+}
+
+/// Locks the members of an account until the transaction ends, so that the last owner is counted
+/// right. SQLite needs no lock: one transaction writes at a time.
+pub async fn lock(tx: &mut Conn, account: AccountId) -> StoreResult<()> {
+    let sql = "SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
+    match tx {
+        Conn::Sqlite(_) => Ok(()),
+        Conn::Postgres(_) => tx.query(sql, &[account.value()], |_| Ok(())).await.map(drop),
+    }
+}
+
+/// Adds a member. False when the user is a member already.
+pub async fn insert(
+    tx: &mut Conn,
+    account: AccountId,
+    user: UserId,
+    role: Role,
+) -> StoreResult<bool> {
+    let sql = "INSERT INTO memberships (account, user_id, role) VALUES ($1, $2, $3)
+        ON CONFLICT (user_id, account) DO NOTHING";
+    Ok(tx.execute(sql, &[account.value(), user.value(), role.value()]).await? > 0)
+}
+
+/// Changes a member's role.
+pub async fn set_role(
+    tx: &mut Conn,
+    account: AccountId,
+    user: UserId,
+    role: Role,
+) -> StoreResult<()> {
+    let sql = "UPDATE memberships SET role = $3 WHERE account = $1 AND user_id = $2";
+    tx.execute(sql, &[account.value(), user.value(), role.value()]).await.map(drop)
+}
+
+/// Removes a member. Sessions of the user that show the account are switched to another of the
+/// user's accounts, or deleted where there is none.
+pub async fn delete(tx: &mut Conn, account: AccountId, user: UserId) -> StoreResult<()> {
+    let params = [account.value(), user.value()];
+    tx.execute("DELETE FROM memberships WHERE account = $1 AND user_id = $2", &params).await?;
+    let sql = "UPDATE sessions SET account = (SELECT MIN(account) FROM memberships WHERE user_id = $2), mode = $3
+        WHERE account = $1 AND user_id = $2 AND EXISTS (SELECT 1 FROM memberships WHERE user_id = $2)";
+    tx.execute(sql, &[account.value(), user.value(), Mode::Test.code().into()]).await?;
+    tx.execute("DELETE FROM sessions WHERE account = $1 AND user_id = $2", &params).await.map(drop)
+}

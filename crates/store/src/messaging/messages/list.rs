@@ -1,0 +1,176 @@
+//! Lists of messages, newest first, in bounded time: a page reads a limited number of rows.
+
+use crate::db::Conn;
+use crate::db::field::Field;
+use crate::db::row;
+use crate::db::value::Value;
+use crate::error::StoreResult;
+use crate::messaging::messages::{all_columns, message_and_state};
+use heliograph_domain::account::Mode;
+use heliograph_domain::id::{AccountId, MessageId};
+use heliograph_domain::message::{Message, MessageState, MessageStatus};
+use heliograph_domain::phone::Recipient;
+use heliograph_domain::time::Timestamp;
+use std::sync::LazyLock;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// A filter on messages. A field that is `None` does not filter.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct MessageFilter {
+    /// The status.
+    pub status: Option<MessageStatus>,
+    /// The recipient.
+    pub recipient: Option<Recipient>,
+    /// The client's reference, compared exactly.
+    pub reference: Option<String>,
+    /// The campaign.
+    pub campaign: Option<Uuid>,
+    /// Accepted at this time or later.
+    pub from: Option<Timestamp>,
+    /// Accepted before this time.
+    pub to: Option<Timestamp>,
+}
+
+/// A page of messages.
+#[derive(Debug)]
+pub struct MessagePage {
+    /// The messages, newest first.
+    pub messages: Vec<(Message, MessageState)>,
+    /// The cursor for the next page; `None` on the last one.
+    pub next: Option<MessageId>,
+}
+
+/// The most by which the time in a message's id may be later than `accepted_at`: the ids of a
+/// process rise even when its clock is set back.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// The two statements of a list by one index: `page` returns the messages, `end` the last row that
+/// `page` has read. Both have a text for SQLite and one for PostgreSQL.
+struct Statements {
+    page: [String; 2],
+    end: [String; 2],
+}
+
+impl Statements {
+    /// A list by the primary key. Its rows lie side by side.
+    fn by_account() -> Self {
+        let source = "messages WHERE account = $1";
+        Self {
+            page: [page(10_000, source), page(10_000, source)],
+            end: [end(10_000, source), end(10_000, source)],
+        }
+    }
+
+    /// A list by a secondary index and its condition, in which `$value` is the parameter. The rows
+    /// lie apart, each on a page of its own, so reading 2,000 of them takes as long as 10,000 in
+    /// sequence. SQLite gets the name of the index, because it prefers to read the whole table from
+    /// the newest message on.
+    fn by_index(index: &str, condition: &str) -> Self {
+        let sources = [
+            format!("messages INDEXED BY {index} WHERE account = $1 AND {condition}"),
+            format!("messages WHERE account = $1 AND {condition}"),
+        ];
+        Self {
+            page: sources.each_ref().map(|source| page(2_000, &source.replace("$value", "$12"))),
+            end: sources.map(|source| end(2_000, &source.replace("$value", "$4"))),
+        }
+    }
+}
+
+/// Reads the newest `depth` rows of a source and returns those that match the filter. The outer
+/// query has no ORDER BY: the rows keep the order of the inner one, and SQLite would sort what it
+/// can return at once.
+fn page(depth: u32, source: &str) -> String {
+    format!(
+        "SELECT {}
+         FROM (SELECT * FROM {source} AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT {depth}) AS newest
+         WHERE mode = $4 AND (status = $5 OR $5 IS NULL) AND (recipient = $6 OR $6 IS NULL)
+           AND (reference = $7 OR $7 IS NULL) AND (campaign = $8 OR $8 IS NULL)
+           AND accepted_at >= $9 AND accepted_at < $10
+         LIMIT $11",
+        all_columns()
+    )
+}
+
+/// Returns the last row that [`page`] reads.
+fn end(depth: u32, source: &str) -> String {
+    format!(
+        "SELECT id FROM {source} AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT 1 OFFSET {depth} - 1"
+    )
+}
+
+static BY_REFERENCE: LazyLock<Statements> =
+    LazyLock::new(|| Statements::by_index("messages_reference", "reference = $value"));
+static BY_RECIPIENT: LazyLock<Statements> =
+    LazyLock::new(|| Statements::by_index("messages_recipient", "recipient = $value"));
+static BY_CAMPAIGN: LazyLock<Statements> =
+    LazyLock::new(|| Statements::by_index("messages_campaign", "campaign = $value"));
+static FAILED: LazyLock<Statements> = LazyLock::new(|| {
+    Statements::by_index("messages_failed", "failure IS NOT NULL AND mode = $value")
+});
+static TEST: LazyLock<Statements> =
+    LazyLock::new(|| Statements::by_index("messages_test", "mode = 1"));
+static BY_ACCOUNT: LazyLock<Statements> = LazyLock::new(Statements::by_account);
+
+/// Picks the most selective index: a reference has fewer messages than a recipient, and a recipient
+/// fewer than a campaign. The value is the parameter of its condition.
+fn index(mode: Mode, filter: &MessageFilter) -> (&'static Statements, Option<Value<'_>>) {
+    if let Some(reference) = &filter.reference {
+        (&BY_REFERENCE, Some(reference.value()))
+    } else if let Some(recipient) = &filter.recipient {
+        (&BY_RECIPIENT, Some(recipient.value()))
+    } else if let Some(campaign) = &filter.campaign {
+        (&BY_CAMPAIGN, Some(campaign.value()))
+    } else if filter.status == Some(MessageStatus::Failed) {
+        (&FAILED, Some(mode.code().into()))
+    } else if mode == Mode::Test {
+        (&TEST, None)
+    } else {
+        (&BY_ACCOUNT, None)
+    }
+}
+
+/// Returns up to `limit` messages of an account below `before` that match the filter, newest first.
+/// A page may hold fewer, even none, without being the last.
+pub async fn list(
+    conn: &mut Conn,
+    (account, mode): (AccountId, Mode),
+    filter: &MessageFilter,
+    before: MessageId,
+    limit: usize,
+) -> StoreResult<MessagePage> {
+    let (Statements { page, end }, value) = index(mode, filter);
+    let ([sqlite_page, postgres_page], [sqlite_end, postgres_end]) = (page, end);
+    let floor = filter.from.map_or(MessageId(Uuid::nil()), MessageId::first_at);
+    let ceiling = filter.to.map(|to| MessageId::first_at(to.after(SLACK)));
+    let before = ceiling.map_or(before, |c| c.min(before));
+    let bounds = [account.value(), before.value(), floor.value()];
+    let wanted = [
+        mode.value(),
+        filter.status.value(),
+        filter.recipient.value(),
+        filter.reference.value(),
+        filter.campaign.value(),
+        filter.from.unwrap_or(Timestamp(i64::MIN)).into(),
+        filter.to.unwrap_or(Timestamp(i64::MAX)).into(),
+        // One more than wanted shows whether there are more.
+        i64::try_from(limit + 1).unwrap_or(i64::MAX).into(),
+    ];
+    let params: Vec<_> = bounds.iter().chain(&wanted).chain(&value).copied().collect();
+    let sql = conn.pick(sqlite_page, postgres_page);
+    let mut messages = conn.query(sql, &params, message_and_state).await?;
+    messages.sort_unstable_by_key(|(m, _)| std::cmp::Reverse(m.id));
+    let next = if messages.len() > limit {
+        messages.truncate(limit);
+        messages.last().map(|(m, _)| m.id)
+    } else {
+        let params: Vec<_> = bounds.iter().chain(&value).copied().collect();
+        let sql = conn.pick(sqlite_end, postgres_end);
+        let end: Option<MessageId> = conn.query_one(sql, &params, row::get).await?;
+        // A row that was committed between the two queries moves the end up; nothing is listed
+        // twice.
+        end.map(|end| messages.last().map_or(end, |(m, _)| end.min(m.id)))
+    };
+    Ok(MessagePage { messages, next })
+}

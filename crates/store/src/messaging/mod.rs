@@ -1,0 +1,9 @@
+//! Messages, their parts and the queue, carrier references, and inbound messages.
+
+pub mod carrier_refs;
+pub mod handset_replies;
+pub mod inbound_messages;
+pub mod inbound_parts;
+pub mod messages;
+pub mod parts;
+pub mod queue;

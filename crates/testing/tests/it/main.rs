@@ -1,0 +1,4 @@
+//! Tests of the fixtures.
+
+#[cfg(test)]
+mod database;

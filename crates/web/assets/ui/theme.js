@@ -1,1 +1,0 @@
-(()=>{var t=document.documentElement;function s(){let e=localStorage.getItem("theme");e==="light"||e==="dark"?t.dataset.theme=`heliograph-${e}`:delete t.dataset.theme}s();t.classList.add("js");addEventListener("storage",s);document.addEventListener("themechange",s);})();
