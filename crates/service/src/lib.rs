@@ -3,6 +3,10 @@
 //! Functions that take a [`kernel::context::Context`] open their own transaction; functions that take a
 //! connection run inside the caller's transaction.
 //!
+//! Functions with the attribute `boxed` return a boxed future. The code of a plain `async fn` is compiled
+//! again in every crate that awaits it, together with all that it awaits; the code of a boxed future is
+//! compiled once, in this crate. See `docs/decisions/0014-release-profile-and-boxed-futures.md`.
+//!
 //! # Errors
 //! Every function that reads or writes returns [`kernel::error::Error::Overloaded`] while the database is
 //! unavailable and [`kernel::error::Error::CommitUnknown`] when the answer to a commit was lost. Functions

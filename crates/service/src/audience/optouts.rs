@@ -5,6 +5,7 @@ use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
 use crate::kernel::idempotency::{IdempotentOutcome, IdempotentRequest};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, OptoutListId};
 use heliograph_domain::message::Message;
@@ -41,6 +42,7 @@ pub async fn find_opted_out<'a>(
 }
 
 /// Returns the same as [`find_opted_out`], read afresh, for messages on their way to a carrier.
+#[boxed]
 pub async fn opted_out(
     cx: &Context,
     messages: &[Arc<Message>],
@@ -50,6 +52,7 @@ pub async fn opted_out(
 }
 
 /// Creates the lists of a new account: the default one in each mode.
+#[boxed]
 pub async fn create_default_lists(
     cx: &Context,
     tx: &mut Conn,
@@ -75,6 +78,7 @@ pub enum OptoutListRef {
 }
 
 /// Returns the caller's lists after `after`, the oldest first.
+#[boxed]
 pub async fn lists(
     cx: &Context,
     caller: &Caller,
@@ -87,6 +91,7 @@ pub async fn lists(
 }
 
 /// Returns one of the caller's lists.
+#[boxed]
 pub async fn list(cx: &Context, caller: &Caller, which: OptoutListRef) -> Result<OptoutList> {
     caller.require_scope(Scope::Read)?;
     let mut conn = cx.db.read().await?;
@@ -140,6 +145,7 @@ pub async fn create_list(
 ///
 /// # Errors
 /// [`Error::Conflict`] for the default list, which an account always has.
+#[boxed]
 pub async fn remove_list(
     cx: &Context,
     caller: &Caller,
@@ -159,6 +165,7 @@ pub async fn remove_list(
 }
 
 /// Returns the numbers on a list above `after`, in ascending order.
+#[boxed]
 pub async fn numbers(
     cx: &Context,
     caller: &Caller,
@@ -173,6 +180,7 @@ pub async fn numbers(
 }
 
 /// Returns a number on a list.
+#[boxed]
 pub async fn number(
     cx: &Context,
     caller: &Caller,
@@ -273,6 +281,7 @@ pub async fn import(
 }
 
 /// Removes a number from a list. `by` is the member who does it in the dashboard.
+#[boxed]
 pub async fn remove(
     cx: &Context,
     caller: &Caller,

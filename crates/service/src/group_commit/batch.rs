@@ -20,6 +20,7 @@ use crate::webhooks::deliveries;
 use crate::webhooks::events::{
     DeliveryQueues, EndedMessage, EventRecorder, PendingHandOver, StartTime,
 };
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::event;
 use heliograph_domain::id::{AccountId, CarrierId, InboundId, MessageId};
 use heliograph_domain::inbound_message::InboundMessage;
@@ -74,6 +75,7 @@ pub struct BatchReplies {
 }
 
 /// Applies a batch in a transaction. A batch is applied again when that transaction was rolled back.
+#[boxed]
 pub async fn apply(deps: &WriterDeps, tx: &mut Tx, batch: &Batch) -> StoreResult<BatchReplies> {
     let cx = &deps.context;
     let start = StartTime { now: cx.db.now(), since: Instant::now() };

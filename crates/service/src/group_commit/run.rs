@@ -6,6 +6,7 @@
 use crate::group_commit::batch::{self, BatchReplies, CommitProbe, WriterDeps};
 use crate::kernel::commands::command::Batch;
 use crate::kernel::writer::Inbox;
+use async_recursion::async_recursion as boxed;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::messaging::messages;
 use heliograph_store::{Db, StoreError, StoreResult};
@@ -18,6 +19,7 @@ const BATCH: usize = 512;
 const CONFLICTS: u32 = 5;
 
 /// Runs the writer until all handles are gone and every queued command is written.
+#[boxed]
 pub async fn run(deps: WriterDeps, mut inbox: Inbox) {
     while let Some(first) = inbox.receive().await {
         let mut batch = Batch::default();

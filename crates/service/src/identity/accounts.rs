@@ -5,6 +5,7 @@ use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
@@ -17,6 +18,7 @@ pub use heliograph_store::identity::memberships::Member;
 use uuid::Uuid;
 
 /// Creates an account for the person with this email address; `None` when they have one.
+#[boxed]
 pub async fn create(
     cx: &Context,
     email: &str,
@@ -30,6 +32,7 @@ pub async fn create(
 }
 
 /// Creates an account within a transaction and returns it with its owner.
+#[boxed]
 pub async fn create_in(
     cx: &Context,
     tx: &mut Conn,
@@ -46,6 +49,7 @@ pub async fn create_in(
 }
 
 /// Returns all accounts, the oldest first.
+#[boxed]
 pub async fn list(cx: &Context) -> Result<Vec<Account>> {
     let mut conn = cx.db.read().await?;
     Ok(accounts::all(&mut conn).await?)
@@ -53,6 +57,7 @@ pub async fn list(cx: &Context) -> Result<Vec<Account>> {
 
 /// Returns accounts after `after` with their members, the oldest first, for operators. `part`
 /// occurs in the account's name or in the email address of a member.
+#[boxed]
 pub async fn page(
     cx: &Context,
     part: &str,
@@ -69,6 +74,7 @@ pub async fn page(
 }
 
 /// Returns which first steps the caller's account has completed, in either mode.
+#[boxed]
 pub async fn first_steps(cx: &Context, caller: &Caller) -> Result<FirstSteps> {
     caller.require_scope(Scope::Read)?;
     let mut conn = cx.db.read().await?;
@@ -76,6 +82,7 @@ pub async fn first_steps(cx: &Context, caller: &Caller) -> Result<FirstSteps> {
 }
 
 /// Returns the account of the user with this email address.
+#[boxed]
 pub async fn by_email(cx: &Context, email: &str) -> Result<Account> {
     let mut conn = cx.db.read().await?;
     accounts::by_email(&mut conn, email).await?.ok_or(Error::NotFound)
@@ -83,6 +90,7 @@ pub async fn by_email(cx: &Context, email: &str) -> Result<Account> {
 
 /// Returns the available and the reserved balance of the caller's account. In test mode both are
 /// zero: test messages are free, and a test key does not see live balances.
+#[boxed]
 pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> {
     caller.require_scope(Scope::Read)?;
     if caller.mode == Mode::Test {
@@ -97,6 +105,7 @@ pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> 
 ///
 /// # Errors
 /// [`Error::InsufficientBalance`] when less is available than debited.
+#[boxed]
 pub async fn credit(cx: &Context, account: AccountId, amount: Amount, note: &str) -> Result<()> {
     let (id, at) = cx.next_id();
     let entry = LedgerEntry { id, account, kind: LedgerKind::Credit, amount, note, at };
@@ -118,6 +127,7 @@ async fn add(tx: &mut Conn, entry: &LedgerEntry<'_>) -> Result<AddOutcome> {
 ///
 /// # Errors
 /// Those of [`credit`], and [`Error::IdempotencyKeyReused`].
+#[boxed]
 pub async fn credit_once(
     cx: &Context,
     actor: &Actor,

@@ -5,6 +5,7 @@ use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
 use crate::kernel::idempotency::{API_KEYS, IdempotencyKey, IdempotentRequest};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scopes};
 use heliograph_domain::id::{AccountId, ApiKeyId};
 use heliograph_domain::secret::{self, KeyHash};
@@ -70,6 +71,7 @@ impl Keyring {
     ///
     /// # Errors
     /// [`Error::Unauthenticated`].
+    #[boxed]
     pub async fn authenticate_cached(&self, cx: &Context, key: &str) -> Result<Arc<Caller>> {
         let (key, _) = secret::ApiKey::parse(key).ok_or(Error::Unauthenticated)?;
         let hash = key.hash();
@@ -93,6 +95,7 @@ impl Keyring {
     ///
     /// # Errors
     /// [`Error::Unauthenticated`].
+    #[boxed]
     pub async fn authenticate(&self, cx: &Context, key: &str) -> Result<Arc<Caller>> {
         let (key, _) = secret::ApiKey::parse(key).ok_or(Error::Unauthenticated)?;
         self.look_up(cx, key.hash()).await
@@ -129,6 +132,7 @@ impl Keyring {
     }
 
     /// Stores when keys were used last. What could not be stored is kept for the next time.
+    #[boxed]
     pub async fn flush(&self, cx: &Context) -> Result<()> {
         let mut used = std::mem::take(&mut self.write().left);
         used.extend(self.read().known.values().filter_map(Known::take));
@@ -251,6 +255,7 @@ async fn insert(
 ///
 /// # Errors
 /// [`Error::NotFound`] also when the key was revoked before.
+#[boxed]
 pub async fn revoke(cx: &Context, actor: &Actor, id: ApiKeyId) -> Result<()> {
     let mut tx = cx.db.write().await?;
     let name = api_keys::revoke(&mut tx, (actor.account, id), cx.db.now()).await?;
@@ -260,17 +265,20 @@ pub async fn revoke(cx: &Context, actor: &Actor, id: ApiKeyId) -> Result<()> {
 }
 
 /// Returns the account of a key, for operators.
+#[boxed]
 pub async fn owner(cx: &Context, id: ApiKeyId) -> Result<AccountId> {
     api_keys::owner(&mut cx.db.read().await?, id).await?.ok_or(Error::NotFound)
 }
 
 /// Returns the keys of an account, the oldest first.
+#[boxed]
 pub async fn list(cx: &Context, account: AccountId) -> Result<Vec<ApiKeyRecord>> {
     let mut conn = cx.db.read().await?;
     Ok(api_keys::list(&mut conn, account).await?)
 }
 
 /// Returns the valid keys of an account, and the latest revoked ones, each the newest first.
+#[boxed]
 pub async fn newest(
     cx: &Context,
     account: AccountId,

@@ -4,6 +4,7 @@ use crate::identity::sessions::{self, NewSession, SessionOrigin};
 use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::UserId;
 use heliograph_domain::secret::Token;
 use heliograph_store::Conn;
@@ -21,6 +22,7 @@ const RESET: Duration = Duration::from_secs(3_600);
 const SECOND_FACTOR: Duration = Duration::from_secs(600);
 
 /// Creates a link for the user with this email address.
+#[boxed]
 pub async fn create(cx: &Context, email: &str, kind: MagicLinkKind) -> Result<Token> {
     let mut tx = cx.db.write().await?;
     let user = accounts::user_by_email(&mut tx, email).await?.ok_or(Error::NotFound)?;
@@ -31,6 +33,7 @@ pub async fn create(cx: &Context, email: &str, kind: MagicLinkKind) -> Result<To
 
 /// Creates a sign-in link that an operator hands to a member of the account that `actor` names.
 /// Returns the member's email address and the link.
+#[boxed]
 pub async fn create_for_member(
     cx: &Context,
     actor: &Actor,
@@ -46,6 +49,7 @@ pub async fn create_for_member(
 }
 
 /// Creates a link within a transaction.
+#[boxed]
 pub async fn create_in(
     cx: &Context,
     tx: &mut Conn,
@@ -78,6 +82,7 @@ pub fn path(kind: MagicLinkKind, token: &Token) -> String {
 ///
 /// # Errors
 /// [`Error::NotFound`] when the link was used, has expired or is of another kind.
+#[boxed]
 pub async fn find_valid(
     cx: &Context,
     conn: &mut Conn,
@@ -92,6 +97,7 @@ pub async fn find_valid(
 ///
 /// # Errors
 /// Those of [`find_valid`].
+#[boxed]
 pub async fn email_of(cx: &Context, token: &Token, kind: MagicLinkKind) -> Result<String> {
     let mut conn = cx.db.read().await?;
     let link = find_valid(cx, &mut conn, token, kind).await?;
@@ -103,6 +109,7 @@ pub async fn email_of(cx: &Context, token: &Token, kind: MagicLinkKind) -> Resul
 /// # Errors
 /// [`Error::NotFound`] when the link was used or has expired; [`Error::Unauthenticated`] when the
 /// user belongs to no account any more, in which case the link is not used up.
+#[boxed]
 pub async fn sign_in(cx: &Context, link: &Token, origin: &SessionOrigin) -> Result<Token> {
     let mut tx = cx.db.write().await?;
     let taken = magic_links::take(&mut tx, &link.hash()).await?;

@@ -2,6 +2,7 @@
 
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::Conn;
 use heliograph_store::identity::mails;
@@ -56,6 +57,7 @@ pub fn subject_and_body(mail: &OutgoingMail) -> (&str, &str) {
 }
 
 /// Claims the due mails.
+#[boxed]
 pub async fn due(cx: &Context) -> Result<Vec<OutgoingMail>> {
     let now = cx.db.now();
     if !mails::any_due(&mut cx.db.read().await?, now).await? {
@@ -68,6 +70,7 @@ pub async fn due(cx: &Context) -> Result<Vec<OutgoingMail>> {
 }
 
 /// Stores the outcome of a mail; returns false when the mail was given up.
+#[boxed]
 pub async fn settle(cx: &Context, mail: &OutgoingMail, outcome: MailOutcome) -> Result<bool> {
     let now = cx.db.now();
     let late = now >= created_at(mail)?.after(PATIENCE);

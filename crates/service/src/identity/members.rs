@@ -6,6 +6,7 @@ use crate::identity::sessions::{self, AuthenticatedUser, NewSession, SessionOrig
 use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Role;
 use heliograph_domain::id::{AccountId, InvitationId, UserId};
 use heliograph_domain::password;
@@ -24,6 +25,7 @@ const HOLDS: Duration = Duration::from_secs(7 * 86_400);
 const MOST: usize = 100;
 
 /// Returns the members of the user's account and its open invitations.
+#[boxed]
 pub async fn list(cx: &Context, who: &AuthenticatedUser) -> Result<(Vec<Member>, Vec<Invitation>)> {
     let account = who.details.session.account;
     let now = cx.db.now();
@@ -104,6 +106,7 @@ pub fn invitation_path(token: &Token) -> String {
 }
 
 /// Revokes an invitation.
+#[boxed]
 pub async fn revoke_invitation(
     cx: &Context,
     who: &AuthenticatedUser,
@@ -121,6 +124,7 @@ pub async fn revoke_invitation(
 ///
 /// # Errors
 /// [`Error::Conflict`] when the account would have no owner.
+#[boxed]
 pub async fn set_role(
     cx: &Context,
     who: &AuthenticatedUser,
@@ -145,6 +149,7 @@ pub async fn set_role(
 ///
 /// # Errors
 /// [`Error::Conflict`] when the account would have no owner.
+#[boxed]
 pub async fn remove(
     cx: &Context,
     who: &AuthenticatedUser,
@@ -168,6 +173,7 @@ pub async fn remove(
 ///
 /// # Errors
 /// [`Error::NotFound`] when it was revoked, was used or has expired.
+#[boxed]
 pub async fn find_invitation(cx: &Context, token: &Token) -> Result<(Invitation, String, bool)> {
     let mut conn = cx.db.read().await?;
     let (invitation, name) = look(cx, &mut conn, token).await?;
@@ -179,6 +185,7 @@ pub async fn find_invitation(cx: &Context, token: &Token) -> Result<(Invitation,
 ///
 /// # Errors
 /// [`Error::NotFound`] also when another person is invited.
+#[boxed]
 pub async fn accept_invitation(
     cx: &Context,
     who: &AuthenticatedUser,
@@ -224,6 +231,7 @@ pub(crate) async fn accept_invitation_as(
 ///
 /// # Errors
 /// [`Error::WeakPassword`]; [`Error::Conflict`] when the person has signed up already.
+#[boxed]
 pub async fn sign_up_by_invitation(
     cx: &Context,
     passwords: &Passwords,

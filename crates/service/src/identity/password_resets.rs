@@ -7,6 +7,7 @@ use crate::identity::sessions::{self, SessionOrigin};
 use crate::kernel::audit::{self, AuditAction};
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::password;
 use heliograph_domain::secret::Token;
 use heliograph_store::identity::accounts;
@@ -15,6 +16,7 @@ use heliograph_store::identity::users;
 
 /// Mails a reset link to this address, if a user has it and mail is configured. The response is the
 /// same in all cases, so that it does not reveal who has an account.
+#[boxed]
 pub async fn request(cx: &Context, email: &str, origin: &SessionOrigin) -> Result<()> {
     let entrance = &cx.settings().sign_up;
     let mut tx = cx.db.write().await?;
@@ -44,6 +46,7 @@ pub async fn request(cx: &Context, email: &str, origin: &SessionOrigin) -> Resul
 ///
 /// # Errors
 /// [`Error::NotFound`] when the link was used or has expired.
+#[boxed]
 pub async fn email_of(cx: &Context, token: &Token) -> Result<String> {
     let mut conn = cx.db.read().await?;
     let link = magic_links::find_valid(cx, &mut conn, token, MagicLinkKind::PasswordReset).await?;
@@ -55,6 +58,7 @@ pub async fn email_of(cx: &Context, token: &Token) -> Result<String> {
 ///
 /// # Errors
 /// [`Error::WeakPassword`]; [`Error::NotFound`] when the link was used or has expired.
+#[boxed]
 pub async fn complete(
     cx: &Context,
     passwords: &Passwords,

@@ -7,6 +7,7 @@ use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::password;
 use heliograph_domain::secret::Token;
 use heliograph_store::identity::magic_links;
@@ -59,6 +60,7 @@ impl Passwords {
     ///
     /// # Errors
     /// [`Error::Overloaded`] when too many passwords are waiting.
+    #[boxed]
     pub async fn hash(&self, password: &str) -> Result<String> {
         let password = password.to_owned();
         let hashed = self.work(move || {
@@ -73,6 +75,7 @@ impl Passwords {
     ///
     /// # Errors
     /// [`Error::Overloaded`] when too many passwords are waiting.
+    #[boxed]
     pub async fn verify(&self, password: &str, hash: Option<&str>) -> Result<bool> {
         let password = password.to_owned();
         let hash = hash.map(str::to_owned);

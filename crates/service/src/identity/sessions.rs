@@ -4,6 +4,7 @@ use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Role};
 use heliograph_domain::id::{AccountId, SessionId, UserId};
 use heliograph_domain::secret::Token;
@@ -123,6 +124,7 @@ pub async fn start(cx: &Context, tx: &mut Conn, new: NewSession<'_>) -> Result<T
 
 /// Returns the user as the actor of an audit log entry in their first account; `None` when they
 /// belong to no account.
+#[boxed]
 pub async fn first_actor(
     conn: &mut Conn,
     user: UserId,
@@ -139,6 +141,7 @@ pub async fn first_actor(
 
 /// Gives the session a fresh secret and ends all other sessions of the user, so that stolen
 /// sessions do not survive a change of credentials.
+#[boxed]
 pub async fn rotate(cx: &Context, tx: &mut Conn, session: &Session) -> Result<Token> {
     let token = cx.token()?;
     let (id, _) = cx.next_id();
@@ -149,6 +152,7 @@ pub async fn rotate(cx: &Context, tx: &mut Conn, session: &Session) -> Result<To
 }
 
 /// Ends all other sessions of the user and returns their number.
+#[boxed]
 pub async fn end_others(cx: &Context, who: &AuthenticatedUser, actor: &Actor) -> Result<u64> {
     let session = &who.details.session;
     let mut tx = cx.db.write().await?;
@@ -165,6 +169,7 @@ pub async fn end_others(cx: &Context, who: &AuthenticatedUser, actor: &Actor) ->
 ///
 /// # Errors
 /// [`Error::Unauthenticated`] when the session does not exist or has ended.
+#[boxed]
 pub async fn authenticate(cx: &Context, token: &Token) -> Result<AuthenticatedUser> {
     let now = cx.db.now();
     let hash = token.hash();
@@ -185,6 +190,7 @@ pub async fn authenticate(cx: &Context, token: &Token) -> Result<AuthenticatedUs
 ///
 /// # Errors
 /// [`Error::NotFound`] when the user does not belong to that account.
+#[boxed]
 pub async fn switch_to(
     cx: &Context,
     who: &AuthenticatedUser,
@@ -202,6 +208,7 @@ pub async fn switch_to(
 }
 
 /// Returns the accounts of a user.
+#[boxed]
 pub async fn accounts(
     cx: &Context,
     who: &AuthenticatedUser,
@@ -210,6 +217,7 @@ pub async fn accounts(
 }
 
 /// Returns the sessions of a user, the newest first.
+#[boxed]
 pub async fn list(cx: &Context, who: &AuthenticatedUser) -> Result<Vec<Session>> {
     let now = cx.db.now();
     let mut all = sessions::list(&mut cx.db.read().await?, who.details.session.user).await?;
@@ -218,6 +226,7 @@ pub async fn list(cx: &Context, who: &AuthenticatedUser) -> Result<Vec<Session>>
 }
 
 /// Ends one of the user's sessions.
+#[boxed]
 pub async fn end(cx: &Context, actor: &Actor, id: SessionId) -> Result<()> {
     let user = actor.user.ok_or(Error::NotFound)?;
     let mut tx = cx.db.write().await?;
@@ -229,6 +238,7 @@ pub async fn end(cx: &Context, actor: &Actor, id: SessionId) -> Result<()> {
 }
 
 /// Deletes expired sessions, magic links and invitations.
+#[boxed]
 pub async fn delete_expired(cx: &Context) -> Result<()> {
     let now = cx.db.now();
     let before = |age: Duration| {

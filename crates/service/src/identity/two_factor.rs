@@ -4,6 +4,7 @@ use crate::identity::passwords::Passwords;
 use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::UserId;
 use heliograph_domain::recovery::{self, RecoveryCode};
 use heliograph_domain::totp::TotpSecret;
@@ -24,6 +25,7 @@ pub enum TwoFactorState {
 }
 
 /// Returns the state of a user, and whether the user has a password.
+#[boxed]
 pub async fn state(cx: &Context, user: UserId) -> Result<(TwoFactorState, bool)> {
     let mut conn = cx.db.read().await?;
     let person = users::by_id(&mut conn, user).await?.ok_or(Error::NotFound)?;
@@ -36,6 +38,7 @@ pub async fn state(cx: &Context, user: UserId) -> Result<(TwoFactorState, bool)>
 }
 
 /// Verifies a TOTP or recovery code and uses it up; returns the method for the audit log.
+#[boxed]
 pub async fn verify_code(
     cx: &Context,
     tx: &mut Conn,
@@ -56,6 +59,7 @@ pub async fn verify_code(
 ///
 /// # Errors
 /// [`Error::Conflict`] when two-factor authentication is on.
+#[boxed]
 pub async fn begin_setup(
     cx: &Context,
     passwords: &Passwords,
@@ -77,6 +81,7 @@ pub async fn begin_setup(
 ///
 /// # Errors
 /// [`Error::Conflict`] when setup has not begun.
+#[boxed]
 pub async fn confirm_setup(
     cx: &Context,
     actor: &Actor,
@@ -102,6 +107,7 @@ pub async fn confirm_setup(
 ///
 /// # Errors
 /// [`Error::Conflict`] when two-factor authentication is off.
+#[boxed]
 pub async fn regenerate_recovery_codes(
     cx: &Context,
     passwords: &Passwords,
@@ -122,6 +128,7 @@ pub async fn regenerate_recovery_codes(
 }
 
 /// Turns two-factor authentication off; false when the password is wrong.
+#[boxed]
 pub async fn disable(
     cx: &Context,
     passwords: &Passwords,

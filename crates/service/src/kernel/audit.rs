@@ -2,6 +2,7 @@
 
 use crate::kernel::context::Context;
 use crate::kernel::error::Result;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{AccountId, AuditId, UserId};
 use heliograph_store::Conn;
 use heliograph_store::identity::audit;
@@ -146,6 +147,7 @@ codes! {
 }
 
 /// Writes an audit log entry. `detail` names the object and is never a secret.
+#[boxed]
 pub async fn record(
     cx: &Context,
     tx: &mut Conn,
@@ -168,6 +170,7 @@ pub async fn record(
 
 /// Returns the audit log of an account below `before`, the newest first, with the actors' email
 /// addresses.
+#[boxed]
 pub async fn list(
     cx: &Context,
     account: AccountId,

@@ -6,6 +6,7 @@
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_store::Conn;
 use heliograph_store::idempotency::{self, ScopedKey};
 use uuid::Uuid;
@@ -55,6 +56,7 @@ impl<'a, T> IdempotentRequest<'a, T> {
     ///
     /// # Errors
     /// [`Error::IdempotencyKeyReused`] when the key belongs to a different request.
+    #[boxed]
     pub async fn stored_answer(&self, cx: &Context) -> Result<Option<String>> {
         let Some((key, fingerprint)) = &self.record else { return Ok(None) };
         let mut conn = cx.db.read().await?;
@@ -88,6 +90,7 @@ impl<'a, T> IdempotentRequest<'a, T> {
     ///
     /// # Errors
     /// [`Error::RequestInFlight`] when it has not ended, and those of [`Self::stored_answer`].
+    #[boxed]
     pub async fn concurrent_answer<U>(&self, cx: &Context) -> Result<IdempotentOutcome<U>> {
         self.stored_answer(cx).await?.map(IdempotentOutcome::Replayed).ok_or(Error::RequestInFlight)
     }

@@ -3,6 +3,7 @@
 //! A notification carries no data and reaches only pages connected to this node. Where several
 //! nodes share a database, pages also poll.
 
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::AccountId;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -48,6 +49,7 @@ impl ChangeNotifier {
     }
 
     /// Waits until a reply was typed on a virtual handset.
+    #[boxed]
     pub async fn handset_reply_queued(&self) {
         self.0.handsets.notified().await;
     }

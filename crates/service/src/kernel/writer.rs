@@ -1,6 +1,7 @@
 //! The handle and the inbox of the node's writer.
 
 use crate::kernel::commands::command::Command;
+use async_recursion::async_recursion as boxed;
 pub use heliograph_store::StoreError;
 use heliograph_store::StoreResult;
 use tokio::sync::mpsc;
@@ -42,6 +43,7 @@ impl Writer {
     ///
     /// # Errors
     /// The command itself when the writer has ended.
+    #[boxed]
     pub async fn send(&self, command: Command) -> std::result::Result<(), Command> {
         self.0.send(command).await.map_err(|e| e.0)
     }

@@ -10,6 +10,7 @@ use crate::kernel::commands::claim::DispatchItem;
 use crate::kernel::context::Context;
 use crate::messaging::dispatch::DispatchQueues;
 use crate::messaging::progress::BalanceDeltas;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Scope, Scopes};
 use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, MessageId, NodeId};
 use heliograph_domain::lease::{LEASE, Lane, Lease, LeasedMessage};
@@ -43,6 +44,7 @@ pub struct CheckedAccepts<'a> {
 
 /// Checks API keys, idempotency keys and opt-outs, in this order: a repeated request gets its first
 /// answer even when its recipient has opted out since.
+#[boxed]
 pub async fn check(
     tx: &mut Conn,
     accepts: &[Accept],

@@ -2,6 +2,7 @@
 
 use crate::kernel::commands::cancel::{Cancel, CancelOutcome};
 use crate::messaging::progress::MessageChanges;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::message::{MessageEvent, MessageState, MessageStatus};
 use heliograph_store::messaging::messages;
 use heliograph_store::messaging::queue;
@@ -13,6 +14,7 @@ pub fn is_untouched(state: &MessageState) -> bool {
 }
 
 /// Removes the cancellable messages from the queue.
+#[boxed]
 pub async fn apply(
     tx: &mut Tx,
     cancels: &[Cancel],

@@ -3,6 +3,7 @@
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::Result;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Scope;
 use heliograph_domain::id::{InboundId, MessageId};
 use heliograph_domain::inbound_message::InboundMessage;
@@ -58,6 +59,7 @@ pub struct RecentRecipient {
 }
 
 /// Returns the people who were written to last, at most `limit`, the latest first.
+#[boxed]
 pub async fn recent_recipients(
     cx: &Context,
     caller: &Caller,
@@ -95,6 +97,7 @@ pub struct Conversation {
 
 /// Returns the latest conversations, at most `limit`, the latest first. Only the newest messages in
 /// each direction are searched, so that the cost does not grow with their number.
+#[boxed]
 pub async fn latest(cx: &Context, caller: &Caller, limit: usize) -> Result<Vec<Conversation>> {
     caller.require_scope(Scope::Read)?;
     let mut conn = cx.db.read().await?;
@@ -129,6 +132,7 @@ fn merged(
 }
 
 /// Returns the newest `limit` messages of a conversation below `before`, the oldest first.
+#[boxed]
 pub async fn entries(
     cx: &Context,
     caller: &Caller,
@@ -150,6 +154,7 @@ pub async fn entries(
 
 /// Returns the originator for a reply: the number that the person wrote to last, otherwise the
 /// originator of the last message to them.
+#[boxed]
 pub async fn reply_originator(
     cx: &Context,
     caller: &Caller,
@@ -170,6 +175,7 @@ pub async fn reply_originator(
 }
 
 /// Returns whether a person is on the account's default opt-out list.
+#[boxed]
 pub async fn opted_out(cx: &Context, caller: &Caller, person: Recipient) -> Result<bool> {
     let mut conn = cx.db.read().await?;
     Ok(!conn.query_many(optouts::listed(&[(caller.optout_list, person)])).await?.is_empty())

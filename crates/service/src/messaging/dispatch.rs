@@ -6,6 +6,7 @@ use crate::kernel::commands::progress::{NextStep, Settlement};
 use crate::kernel::context::Context;
 use crate::kernel::local_queue;
 use crate::messaging::progress::MessageChanges;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{CarrierId, NodeId};
 use heliograph_domain::lease::{LEASE, LeasedMessage};
 use heliograph_domain::message::{Failure, FailureCode, MessageEvent};
@@ -33,6 +34,7 @@ pub type DispatchQueue = local_queue::LocalQueue<DispatchItem>;
 /// Leases messages to a dispatcher, and returns them with whether there may be more. Expired
 /// messages are failed on the way; messages that an earlier holder never released are marked as
 /// possible duplicates.
+#[boxed]
 pub async fn claim(
     tx: &mut Conn,
     node: NodeId,
@@ -96,6 +98,7 @@ async fn add_parts_taken(tx: &mut Conn, leased: &mut [LeasedMessage]) -> StoreRe
 }
 
 /// Returns the queue depth of each known carrier, by name.
+#[boxed]
 pub async fn waiting(cx: &Context) -> StoreResult<Vec<(String, i64)>> {
     let mut conn = cx.db.read().await?;
     let mut all = Vec::new();
@@ -107,6 +110,7 @@ pub async fn waiting(cx: &Context) -> StoreResult<Vec<(String, i64)>> {
 }
 
 /// Publishes the queue depth of each carrier and the age of its oldest due message as metrics.
+#[boxed]
 pub async fn measure(cx: &Context) -> StoreResult<()> {
     let mut conn = cx.db.read().await?;
     for (carrier, name) in carriers::list(&mut conn).await? {

@@ -4,6 +4,7 @@ use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use crate::messaging::replies;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::phone::Recipient;
@@ -24,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 ///
 /// # Errors
 /// [`Error::NotFound`] when no message was sent to that handset.
+#[boxed]
 pub async fn reply(
     cx: &Context,
     caller: &Caller,

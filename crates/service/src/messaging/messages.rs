@@ -11,6 +11,7 @@ use crate::kernel::error::{Error, NotCancellableReason, Result};
 use crate::kernel::idempotency::IdempotencyKey;
 use crate::kernel::writer::Writer;
 use crate::messaging::cancel;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::{AccountId, ApiKeyId, MessageId, OptoutListId};
 use heliograph_domain::message::{Message, MessageState, MessageStatus};
@@ -65,6 +66,7 @@ pub struct SendResult {
 ///
 /// # Errors
 /// Those of [`send`], except [`Error::InsufficientBalance`].
+#[boxed]
 pub async fn dry_run(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quote> {
     let quote = quote(cx, caller, send)?;
     let pair = [(caller.optout_list, send.recipient)];
@@ -86,6 +88,7 @@ fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quo
 /// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::InsufficientBalance`],
 /// [`Error::RecipientOptedOut`], [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`]
 /// when the API key was revoked meanwhile. Nothing was stored then.
+#[boxed]
 pub async fn send(
     cx: &Context,
     writer: &Writer,
@@ -126,6 +129,7 @@ pub async fn send(
 ///
 /// # Errors
 /// Those of [`send`].
+#[boxed]
 pub async fn send_keyword_reply(cx: &Context, writer: &Writer, answer: KeywordReply) -> Result<()> {
     let KeywordReply { account, mode, from, to, text } = answer;
     let quote = price::quote(&cx.settings(), mode, to, &text, None)?;
@@ -183,6 +187,7 @@ fn compose(cx: &Context, sender: &Sender, send: SendRequest, quote: price::Quote
 }
 
 /// Returns a message of the caller and its state.
+#[boxed]
 pub async fn get(cx: &Context, caller: &Caller, id: MessageId) -> Result<(Message, MessageState)> {
     caller.require_scope(Scope::Read)?;
     find(cx, caller, id).await
@@ -200,6 +205,7 @@ pub struct MessageDetail {
 }
 
 /// Returns the details of a message of the caller.
+#[boxed]
 pub async fn detail(cx: &Context, caller: &Caller, message: &Message) -> Result<MessageDetail> {
     caller.require_scope(Scope::Read)?;
     let mut conn = cx.db.read().await?;
@@ -217,6 +223,7 @@ pub async fn detail(cx: &Context, caller: &Caller, message: &Message) -> Result<
 /// Returns the caller's messages below `before` that match the filter, the newest first, and the id
 /// below which there may be more. A page may hold fewer than `limit` messages, even none, without
 /// being the last.
+#[boxed]
 pub async fn list(
     cx: &Context,
     caller: &Caller,
@@ -234,6 +241,7 @@ pub async fn list(
 ///
 /// # Errors
 /// [`Error::NotCancellable`], [`Error::NotFound`].
+#[boxed]
 pub async fn cancel(
     cx: &Context,
     writer: &Writer,

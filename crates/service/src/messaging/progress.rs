@@ -6,6 +6,7 @@
 
 use crate::kernel::commands::progress::{NextStep, Settlement};
 use crate::webhooks::events::EndedMessage;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::message::{self, MessageEvent, MessageState, MessageStatus};
 use heliograph_domain::money::Amount;
@@ -49,6 +50,7 @@ impl MessageChanges {
 
 /// Records the outcomes of leased messages and the delivery receipts: settles the queue, matches
 /// receipts with their parts, and collects the message events.
+#[boxed]
 pub async fn record<'a>(
     tx: &mut Conn,
     settlements: &[&'a Settlement],
@@ -267,6 +269,7 @@ async fn count_ended(
 
 /// Applies all events with the state machine, writes each changed message once and counts the
 /// transitions. Returns the balance changes and the ended messages that have webhook endpoints.
+#[boxed]
 pub async fn apply(
     tx: &mut Conn,
     changes: MessageChanges,

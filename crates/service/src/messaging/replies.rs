@@ -3,6 +3,7 @@
 
 use crate::kernel::commands::progress::{InboundUpdate, KeywordReply};
 use crate::kernel::context::Context;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::{AccountId, CarrierId, InboundId, OptoutListId};
 use heliograph_domain::inbound::{IncomingSms, Keyword, keyword};
@@ -54,6 +55,7 @@ fn owner_of(label: i64) -> Option<(AccountId, Mode)> {
 }
 
 /// Stores the inbound messages of a batch and applies their keywords.
+#[boxed]
 pub async fn receive(
     cx: &Context,
     tx: &mut Conn,
@@ -185,6 +187,7 @@ async fn resolve(
 
 /// Applies the keywords of messages that arrived before the number was assigned to the account.
 /// Their senders get no reply any more.
+#[boxed]
 pub async fn process_backlog(
     cx: &Context,
     tx: &mut Conn,

@@ -1,6 +1,7 @@
 //! Restoring a backup: its preconditions, and the treatment of work that was in progress.
 
 use crate::kernel::error::{ConflictReason, Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_store::identity::accounts;
 use heliograph_store::messaging::queue;
 use heliograph_store::operations::backup::{Backup, ProgressCallback};
@@ -20,6 +21,7 @@ pub struct Restored {
 }
 
 /// Returns whether other Heliograph processes use this database, as far as it can tell.
+#[boxed]
 pub async fn is_in_use(db: &Db) -> Result<bool> {
     Ok(nodes::count_other_connections(&mut db.read().await?).await? > 0)
 }

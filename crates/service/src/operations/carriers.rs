@@ -2,6 +2,7 @@
 
 use crate::kernel::context::Context;
 use crate::kernel::error::Result;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::carrier::BindStatus;
 use heliograph_domain::id::{CarrierId, NodeId};
 use heliograph_domain::lease::Lane;
@@ -19,6 +20,7 @@ const THERE: Duration = Duration::from_secs(60);
 pub const COUNT_LIMIT: i64 = 10_000;
 
 /// Saves the status of this node's carrier links.
+#[boxed]
 pub async fn save_status(cx: &Context, all: &[BindStatus]) -> Result<()> {
     let mut tx = cx.db.write().await?;
     bind_status::save(&mut tx, cx.node, all, cx.db.now()).await?;
@@ -26,6 +28,7 @@ pub async fn save_status(cx: &Context, all: &[BindStatus]) -> Result<()> {
 }
 
 /// Deletes the status of this node, which serves no carriers any more or not yet.
+#[boxed]
 pub async fn clear_status(cx: &Context) -> Result<()> {
     let mut tx = cx.db.write().await?;
     bind_status::delete_for_node(&mut tx, cx.node).await?;
@@ -57,6 +60,7 @@ pub struct CarrierLink {
 }
 
 /// Returns all carriers by name, with their links.
+#[boxed]
 pub async fn all(cx: &Context) -> Result<Vec<CarrierStatus>> {
     let mut conn = cx.db.read().await?;
     let mut all = named(carriers::list(&mut conn).await?);
@@ -78,6 +82,7 @@ fn named(all: Vec<(CarrierId, String)>) -> Vec<CarrierStatus> {
 
 /// Returns the backlog of each carrier and lane. Each kind is counted up to [`COUNT_LIMIT`] plus
 /// one.
+#[boxed]
 pub async fn queues(cx: &Context) -> Result<Vec<(String, Lane, LaneBacklog)>> {
     let mut conn = cx.db.read().await?;
     let now = cx.db.now();

@@ -6,6 +6,7 @@ use crate::kernel::commands::progress::{InboundUpdate, KeywordReply, Progress, R
 use crate::kernel::context::Context;
 use crate::kernel::writer::Writer;
 use crate::operations::stats;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::EventId;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::receipt::{Receipt, Verdict};
@@ -50,6 +51,7 @@ const EARLY_RECEIPT: Duration = Duration::from_secs(72 * 3_600);
 
 /// Deletes rows that have outlived their use: idempotency keys, unmatched receipts, expired
 /// endpoints, old events and statistics.
+#[boxed]
 pub async fn delete_outdated(cx: &Context) -> StoreResult<()> {
     let now = cx.db.now();
     let mut tx = cx.db.write().await?;
@@ -97,6 +99,7 @@ async fn forget(cx: &Context, now: Timestamp) -> StoreResult<()> {
 
 /// Fails queued messages whose validity has ended while no carrier could accept them. (Claimed
 /// messages are checked when they are claimed.)
+#[boxed]
 pub async fn expire_messages(cx: &Context, writer: &Writer) -> StoreResult<()> {
     loop {
         let mut conn = cx.db.read().await?;
@@ -115,6 +118,7 @@ pub async fn expire_messages(cx: &Context, writer: &Writer) -> StoreResult<()> {
 }
 
 /// Fails messages without a receipt a day after their validity, as if the carrier had reported it.
+#[boxed]
 pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> StoreResult<()> {
     loop {
         let mut conn = cx.db.read().await?;
@@ -134,6 +138,7 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> StoreResult<()>
 
 /// Matches receipts again that came before their submit response: where the response spells the id
 /// differently, the two did not match.
+#[boxed]
 pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> StoreResult<()> {
     let mut conn = cx.db.read().await?;
     let since = cx.db.now().before(SPELLINGS);
@@ -148,6 +153,7 @@ pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> StoreResult<
 
 /// Completes inbound messages without their missing parts after a day, and those whose parts
 /// arrived on several nodes at once. Returns the keyword replies to send.
+#[boxed]
 pub async fn finish_inbound(cx: &Context, writer: &Writer) -> StoreResult<Vec<KeywordReply>> {
     let mut conn = cx.db.read().await?;
     let groups = inbound_parts::overdue(&mut conn, cx.db.now().before(PARTS), BATCH).await?;

@@ -1,6 +1,7 @@
 //! Nodes: the owners of leases, and their start and shutdown.
 
 use crate::kernel::context::Context;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
 use heliograph_domain::time::Timestamp;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Registers a node under its identity and releases the leases of its previous run.
+#[boxed]
 pub async fn start(db: &Db, identity: Uuid) -> StoreResult<NodeId> {
     let mut tx = db.write().await?;
     let node = nodes::get_or_create(&mut tx, identity, db.now()).await?;
@@ -30,6 +32,7 @@ pub async fn start(db: &Db, identity: Uuid) -> StoreResult<NodeId> {
 }
 
 /// Returns the ids of these carriers in the same order, and the id of the simulated carrier.
+#[boxed]
 pub async fn carrier_ids(db: &Db, names: &[String]) -> StoreResult<(Vec<CarrierId>, CarrierId)> {
     let mut tx = db.write().await?;
     let mut numbers = Vec::with_capacity(names.len());
@@ -45,6 +48,7 @@ pub async fn carrier_ids(db: &Db, names: &[String]) -> StoreResult<(Vec<CarrierI
 const ASKED: Duration = Duration::from_secs(15);
 
 /// Marks this node as serving requests, and returns the number of serving nodes including this one.
+#[boxed]
 pub async fn mark_serving(cx: &Context) -> StoreResult<u32> {
     let now = cx.db.now();
     let mut tx = cx.db.write().await?;
@@ -55,6 +59,7 @@ pub async fn mark_serving(cx: &Context) -> StoreResult<u32> {
 }
 
 /// Marks this node as no longer serving; the other nodes share its rate limits.
+#[boxed]
 pub async fn mark_not_serving(cx: &Context) -> StoreResult<()> {
     let mut tx = cx.db.write().await?;
     nodes::record_serving(&mut tx, cx.node, (Timestamp(0), Timestamp(0))).await?;
@@ -63,6 +68,7 @@ pub async fn mark_not_serving(cx: &Context) -> StoreResult<()> {
 
 /// Measures by how many milliseconds the database clock is ahead of this node's clock. An error
 /// means that the database does not answer.
+#[boxed]
 pub async fn clock_offset(cx: &Context) -> StoreResult<i64> {
     cx.db.ping().await?;
     cx.db.measure_offset().await

@@ -3,6 +3,7 @@
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
 use crate::messaging::replies;
+use async_recursion::async_recursion as boxed;
 use heliograph_store::identity::accounts;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::operations::numbers;
@@ -12,6 +13,7 @@ use heliograph_store::operations::numbers;
 ///
 /// # Errors
 /// [`Error::Conflict`] with the email address of a person who has no account.
+#[boxed]
 pub async fn assign(cx: &Context, all: &[(String, String)]) -> Result<()> {
     let mut tx = cx.db.write().await?;
     for (number, email) in all {

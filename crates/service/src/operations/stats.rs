@@ -3,6 +3,7 @@
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::Result;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Scope;
 use heliograph_domain::id::AccountId;
 use heliograph_domain::message::FailureCode;
@@ -144,6 +145,7 @@ pub struct StatsOverview {
 }
 
 /// Returns the statistics of the caller's messages.
+#[boxed]
 pub async fn overview(cx: &Context, caller: &Caller, range: StatsRange) -> Result<StatsOverview> {
     caller.require_scope(Scope::Read)?;
     let first = range.first(cx.db.now());

@@ -6,6 +6,7 @@ use crate::kernel::commands::report_deliveries::{
 };
 use crate::kernel::context::Context;
 use crate::webhooks::events::DeliveryQueues;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::event::{
     EventContent, EventKind, FinishedMessage, StoredEvent, WebhookEvent,
 };
@@ -73,6 +74,7 @@ pub fn evaluate_response(tries: u16, response: WebhookResponse, random: f64) -> 
 }
 
 /// Leases deliveries to an endpoint worker.
+#[boxed]
 pub async fn claim(
     tx: &mut Conn,
     node: NodeId,
@@ -90,6 +92,7 @@ pub async fn claim(
 pub const URGENT: Timestamp = Timestamp(0);
 
 /// Loads the events of leased deliveries; `None` where the subject was deleted meanwhile.
+#[boxed]
 pub async fn load_events(
     conn: &mut Conn,
     found: &[(DeliveryLease, StoredEvent)],
@@ -172,6 +175,7 @@ pub(crate) fn assign_slots(
 }
 
 /// Stores the results of deliveries, and returns whether they switched the endpoint off.
+#[boxed]
 pub async fn settle(tx: &mut Conn, report: &DeliveryReport, now: Timestamp) -> StoreResult<bool> {
     let mut done = Vec::new();
     let mut back = Vec::new();
@@ -291,6 +295,7 @@ fn millis(took: Duration) -> i32 {
 }
 
 /// Returns the endpoints with due deliveries, each with whether one of them is a test.
+#[boxed]
 pub async fn due_endpoints(cx: &Context) -> StoreResult<Vec<(EndpointId, bool)>> {
     let mut conn = cx.db.read().await?;
     let now = cx.db.now();
@@ -302,6 +307,7 @@ pub async fn due_endpoints(cx: &Context) -> StoreResult<Vec<(EndpointId, bool)>>
 }
 
 /// Returns an endpoint, unless it has expired.
+#[boxed]
 pub async fn endpoint(cx: &Context, id: EndpointId) -> StoreResult<Option<WebhookEndpoint>> {
     let mut conn = cx.db.read().await?;
     let found = endpoints::by_id(&mut conn, id).await?;
@@ -309,6 +315,7 @@ pub async fn endpoint(cx: &Context, id: EndpointId) -> StoreResult<Option<Webhoo
 }
 
 /// Drops the pending deliveries of an endpoint that was switched off; they can be replayed.
+#[boxed]
 pub async fn drop_pending_if_off(cx: &Context, id: EndpointId) -> StoreResult<()> {
     let mut tx = cx.db.write().await?;
     deliveries::delete_if_disabled(&mut tx, id).await?;

@@ -6,6 +6,7 @@ use crate::kernel::context::Context;
 use crate::kernel::error::{Error, InvalidEndpoint, Result};
 use crate::kernel::idempotency::{ENDPOINTS, IdempotencyKey, IdempotentRequest, ROTATIONS};
 use crate::webhooks::deliveries::URGENT;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::event::{EventKind, StoredEvent};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
@@ -50,6 +51,7 @@ pub fn secret(cx: &Context) -> Result<WebhookSecret> {
 ///
 /// # Errors
 /// [`Error::InvalidEndpoint`] when the egress policy forbids its URL (SSRF protection).
+#[boxed]
 pub async fn add(
     cx: &Context,
     actor: &Actor,
@@ -67,6 +69,7 @@ pub async fn add(
 ///
 /// # Errors
 /// Those of [`add`].
+#[boxed]
 pub async fn add_once(
     cx: &Context,
     caller: &Caller,
@@ -167,24 +170,28 @@ async fn check(cx: &Context, wish: &NewEndpoint) -> Result<String> {
 }
 
 /// Returns the endpoints of an account, the oldest first.
+#[boxed]
 pub async fn list(cx: &Context, account: AccountId) -> Result<Vec<WebhookEndpoint>> {
     let mut conn = cx.db.read().await?;
     Ok(endpoints::list(&mut conn, account).await?)
 }
 
 /// Returns an endpoint of an account.
+#[boxed]
 pub async fn get(cx: &Context, account: AccountId, id: EndpointId) -> Result<WebhookEndpoint> {
     let mut conn = cx.db.read().await?;
     endpoints::get(&mut conn, account, id).await?.ok_or(Error::NotFound)
 }
 
 /// Returns an endpoint of any account, for operators.
+#[boxed]
 pub async fn by_number(cx: &Context, id: EndpointId) -> Result<WebhookEndpoint> {
     let mut conn = cx.db.read().await?;
     endpoints::by_id(&mut conn, id).await?.ok_or(Error::NotFound)
 }
 
 /// Removes an endpoint with its pending deliveries.
+#[boxed]
 pub async fn remove(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
     change(cx, actor, id, AuditAction::WebhookRemoved, async |tx| {
         // The endpoint first, as in reports: different lock orders of two nodes would deadlock.
@@ -196,6 +203,7 @@ pub async fn remove(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
 }
 
 /// Sets the event kinds of an endpoint from now on.
+#[boxed]
 pub async fn set_event_kinds(
     cx: &Context,
     actor: &Actor,
@@ -209,12 +217,14 @@ pub async fn set_event_kinds(
 }
 
 /// Returns the signing secret of an endpoint.
+#[boxed]
 pub async fn reveal(cx: &Context, actor: &Actor, id: EndpointId) -> Result<WebhookSecret> {
     change(cx, actor, id, AuditAction::WebhookSecretRevealed, async |_| Ok(true)).await?;
     Ok(get(cx, actor.account, id).await?.secret)
 }
 
 /// Replaces the signing secret of an endpoint; requests are signed with both secrets for a day.
+#[boxed]
 pub async fn rotate(
     cx: &Context,
     actor: &Actor,
@@ -229,6 +239,7 @@ pub async fn rotate(
 
 /// Replaces the signing secret once per idempotency key: a second rotation would revoke the secret
 /// that is still in use.
+#[boxed]
 pub async fn rotate_once(
     cx: &Context,
     caller: &Caller,
@@ -254,6 +265,7 @@ pub async fn rotate_once(
 ///
 /// # Errors
 /// [`Error::NotFound`] also when the endpoint is off.
+#[boxed]
 pub async fn switch_off(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
     let now = cx.db.now();
     change(cx, actor, id, AuditAction::WebhookDisabled, async |tx| {
@@ -265,12 +277,14 @@ pub async fn switch_off(cx: &Context, actor: &Actor, id: EndpointId) -> Result<(
 }
 
 /// Switches an endpoint on and clears its record of failures.
+#[boxed]
 pub async fn switch_on(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
     let work = async |tx: &mut Conn| endpoints::enable(tx, id).await;
     change(cx, actor, id, AuditAction::WebhookEnabled, work).await
 }
 
 /// Extends the life of an endpoint of `heliograph listen`.
+#[boxed]
 pub async fn extend(
     cx: &Context,
     account: AccountId,
@@ -307,6 +321,7 @@ async fn own(tx: &mut Conn, account: AccountId, id: EndpointId) -> Result<Webhoo
 
 /// Sends a test event to an endpoint before everything else, even when the endpoint is off.
 /// [`crate::webhooks::test_delivery::TestDelivery::load`] returns the result.
+#[boxed]
 pub async fn send_test(
     cx: &Context,
     account: AccountId,
@@ -344,6 +359,7 @@ pub struct EventAttempts {
 }
 
 /// Returns the delivery attempts of an event.
+#[boxed]
 pub async fn event_attempts(
     cx: &Context,
     account: AccountId,
@@ -375,6 +391,7 @@ pub struct EndpointDelivery {
 }
 
 /// Returns the deliveries about these messages, each given with the time of its event.
+#[boxed]
 pub async fn deliveries_about(
     cx: &Context,
     caller: &Caller,
@@ -406,6 +423,7 @@ pub async fn deliveries_about(
 
 /// Returns the latest attempts at an endpoint, the newest first; first-attempt successes are left
 /// out.
+#[boxed]
 pub async fn attempts(
     cx: &Context,
     account: AccountId,
@@ -417,6 +435,7 @@ pub async fn attempts(
 }
 
 /// Returns the number of pending deliveries of an endpoint.
+#[boxed]
 pub async fn waiting(cx: &Context, account: AccountId, id: EndpointId) -> Result<i64> {
     let mut conn = cx.db.read().await?;
     own(&mut conn, account, id).await?;

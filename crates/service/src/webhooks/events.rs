@@ -3,6 +3,7 @@
 use crate::kernel::commands::claim_deliveries::LeasedDelivery;
 use crate::kernel::context::Context;
 use crate::kernel::local_queue::LocalQueues;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Mode;
 use heliograph_domain::event::{
     EventContent, EventKind, FinishedMessage, StoredEvent, WebhookEvent,
@@ -66,6 +67,7 @@ pub struct EventRecorder<'a> {
 
 impl<'a> EventRecorder<'a> {
     /// Loads the endpoints that subscribed to events of these accounts.
+    #[boxed]
     pub async fn load(
         tx: &mut Conn,
         accounts: BTreeSet<AccountId>,
@@ -82,6 +84,7 @@ impl<'a> EventRecorder<'a> {
     }
 
     /// Adds ended messages.
+    #[boxed]
     pub async fn add_ended(&mut self, tx: &mut Conn, ends: &[EndedMessage]) -> StoreResult<()> {
         let wanted = |&((account, id), status): &EndedMessage| {
             let kind = FinishedMessage::event_kind(status)?;

@@ -3,6 +3,7 @@
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::Result;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Scope;
 use heliograph_domain::event::{EventKind, StoredEvent};
 use heliograph_domain::id::{AccountId, EndpointId, EventId, InboundId, MessageId};
@@ -97,6 +98,7 @@ struct Reader<'a> {
 }
 
 /// Returns a page of an endpoint's deliveries.
+#[boxed]
 pub async fn page(
     cx: &Context,
     caller: &Caller,

@@ -5,6 +5,7 @@ use crate::kernel::context::Context;
 use crate::kernel::error::{Error, InvalidEndpoint, Result};
 use crate::kernel::idempotency::{IdempotencyKey, IdempotentRequest, REPLAYS};
 use crate::webhooks::endpoints::get;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::WebhookEndpoint;
@@ -33,6 +34,7 @@ pub enum ReplaySelection {
 /// # Errors
 /// [`Error::NotFound`] also when an event does not exist; [`Error::InvalidEndpoint`] when the
 /// endpoint is off.
+#[boxed]
 pub async fn replay(
     cx: &Context,
     account: AccountId,
@@ -72,6 +74,7 @@ pub async fn replay(
 ///
 /// # Errors
 /// Those of [`replay`].
+#[boxed]
 pub async fn replay_once(
     cx: &Context,
     caller: &Caller,

@@ -2,6 +2,7 @@
 
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::delivery_error::DeliveryAdvice;
 use heliograph_domain::event::{EventContent, StoredEvent, WebhookEvent};
 use heliograph_domain::id::EventId;
@@ -32,6 +33,7 @@ pub struct TestDelivery {
 
 impl TestDelivery {
     /// Returns the result of a test; `None` while it is in progress.
+    #[boxed]
     pub async fn load(
         cx: &Context,
         endpoint: &WebhookEndpoint,
@@ -62,6 +64,7 @@ impl TestDelivery {
     }
 
     /// Returns the request as it was sent: its head with the signature, and its body byte for byte.
+    #[boxed]
     pub async fn request(
         &self,
         cx: &Context,

@@ -2,7 +2,8 @@
 
 use crate::db::bulk::{Bulk, BulkQuery, Rows};
 use crate::db::postgres::PgConn;
-use crate::db::row::Row;
+use crate::db::postgres_row::PostgresRow;
+use crate::db::row::{EachRow, Row};
 use crate::db::sealing::Sealer;
 use crate::db::sqlite::SqliteConn;
 use crate::db::value::Value;
@@ -65,10 +66,7 @@ impl Conn {
         sql: &'static str,
         params: &[Value<'_>],
     ) -> StoreResult<u64> {
-        match self {
-            Self::Sqlite(c) => c.execute(sql, params),
-            Self::Postgres(c) => c.execute(sql, params).await,
-        }
+        self.execute_made(sql, params).await
     }
 
     /// Runs a statement and reads its rows.
@@ -76,12 +74,9 @@ impl Conn {
         &mut self,
         sql: &'static str,
         params: &[Value<'_>],
-        mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+        read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
     ) -> StoreResult<Vec<T>> {
-        match self {
-            Self::Sqlite(c) => c.query(sql, params, &mut read),
-            Self::Postgres(c) => c.query(sql, params, &mut read).await,
-        }
+        self.query_made(sql, params, read).await
     }
 
     /// Runs a statement whose text is generated from names of the catalogue, never from input, and
@@ -105,8 +100,8 @@ impl Conn {
         mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
     ) -> StoreResult<Vec<T>> {
         match self {
-            Self::Sqlite(c) => c.query(sql, params, &mut read),
-            Self::Postgres(c) => c.query(sql, params, &mut read).await,
+            Self::Sqlite(c) => collect(&mut read, |each| c.query(sql, params, each)),
+            Self::Postgres(c) => read_all(&c.query(sql, params).await?, read),
         }
     }
 
@@ -149,8 +144,8 @@ impl Conn {
     ) -> StoreResult<Vec<T>> {
         match self {
             _ if rows.is_empty() => Ok(Vec::new()),
-            Self::Sqlite(c) => c.bulk_query(&bulk.each, rows, &mut read),
-            Self::Postgres(c) => c.bulk_query(&bulk.all, rows, &mut read).await,
+            Self::Sqlite(c) => collect(&mut read, |each| c.bulk_query(&bulk.each, rows, each)),
+            Self::Postgres(c) => read_all(&c.bulk_query(&bulk.all, rows).await?, read),
         }
     }
 
@@ -167,7 +162,9 @@ impl Conn {
     ) -> StoreResult<(Vec<T>, Vec<U>)> {
         match self {
             Self::Postgres(c) if !one.rows.is_empty() && !two.rows.is_empty() => {
-                c.query_both(one, two).await
+                let statements = ((&*one.bulk.all, &one.rows), (&*two.bulk.all, &two.rows));
+                let (first, second) = c.query_both(statements.0, statements.1).await?;
+                Ok((read_all(&first, one.read)?, read_all(&second, two.read)?))
             }
             _ => Ok((self.query_many(one).await?, self.query_many(two).await?)),
         }
@@ -180,4 +177,25 @@ impl Conn {
             Self::Postgres(_) => postgres,
         }
     }
+}
+
+/// Reads all rows that a query of SQLite finds.
+fn collect<T>(
+    mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+    query: impl FnOnce(EachRow<'_>) -> StoreResult<()>,
+) -> StoreResult<Vec<T>> {
+    let mut found = Vec::new();
+    query(&mut |row| {
+        found.push(read(row)?);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Reads all rows of a result of PostgreSQL.
+fn read_all<T>(
+    rows: &[PostgresRow],
+    mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+) -> StoreResult<Vec<T>> {
+    rows.iter().map(|row| read(&mut Row::postgres(row))).collect()
 }

@@ -6,6 +6,7 @@ use crate::db::sealing::{Sealer, SealingKey};
 use crate::db::sqlite::Sqlite;
 use crate::db::{copy, installation, migrations};
 use crate::error::{StoreError, StoreResult};
+use futures_util::future::BoxFuture;
 use heliograph_domain::time::{Clock, Timestamp};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,15 +102,12 @@ impl Db {
     /// that offset from now on. SQLite has no clock of its own: its offset is 0.
     pub async fn measure_offset(&self) -> StoreResult<i64> {
         let Engine::Postgres(pg) = &self.engine else { return Ok(0) };
-        let mut conn = pg.connect().await?;
+        let mut conn = Conn::Postgres(pg.connect().await?);
         let before = self.clock.now().millis();
-        let there = conn
-            .query("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[], &mut |r| {
-                r.get::<i64>()
-            })
-            .await?;
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        let there = conn.query_one(sql, &[], |r| r.get::<i64>()).await?;
         let here = before.midpoint(self.clock.now().millis());
-        let offset = there.first().copied().unwrap_or(here) - here;
+        let offset = there.unwrap_or(here) - here;
         self.offset.store(offset, Relaxed);
         Ok(offset)
     }
@@ -121,29 +119,35 @@ impl Db {
     }
 
     /// Begins a write transaction. SQLite runs one at a time.
-    pub async fn write(&self) -> StoreResult<Tx> {
-        let conn = match &self.engine {
-            Engine::Sqlite(s) => Conn::Sqlite(s.begin().await?),
-            Engine::Postgres(p) => Conn::Postgres(p.begin().await?),
-        };
-        Ok(Tx(conn))
+    pub fn write(&self) -> BoxFuture<'_, StoreResult<Tx>> {
+        Box::pin(async move {
+            let conn = match &self.engine {
+                Engine::Sqlite(s) => Conn::Sqlite(s.begin().await?),
+                Engine::Postgres(p) => Conn::Postgres(p.begin().await?),
+            };
+            Ok(Tx(conn))
+        })
     }
 
     /// Returns a connection for reading. Each statement sees what was committed before it began.
-    pub async fn read(&self) -> StoreResult<Conn> {
-        match &self.engine {
-            Engine::Sqlite(s) => Ok(Conn::Sqlite(s.reader().await?)),
-            Engine::Postgres(p) => Ok(Conn::Postgres(p.connect().await?)),
-        }
+    pub fn read(&self) -> BoxFuture<'_, StoreResult<Conn>> {
+        Box::pin(async move {
+            match &self.engine {
+                Engine::Sqlite(s) => Ok(Conn::Sqlite(s.reader().await?)),
+                Engine::Postgres(p) => Ok(Conn::Postgres(p.connect().await?)),
+            }
+        })
     }
 
     /// Begins a read transaction, whose statements all see the same snapshot. Writers are not
     /// blocked.
-    pub async fn snapshot(&self) -> StoreResult<Tx> {
-        match &self.engine {
-            Engine::Sqlite(s) => Ok(Tx(Conn::Sqlite(s.snapshot().await?))),
-            Engine::Postgres(p) => Ok(Tx(Conn::Postgres(p.snapshot().await?))),
-        }
+    pub fn snapshot(&self) -> BoxFuture<'_, StoreResult<Tx>> {
+        Box::pin(async move {
+            match &self.engine {
+                Engine::Sqlite(s) => Ok(Tx(Conn::Sqlite(s.snapshot().await?))),
+                Engine::Postgres(p) => Ok(Tx(Conn::Postgres(p.snapshot().await?))),
+            }
+        })
     }
 
     /// Returns whether several nodes can share this database.

@@ -1,9 +1,9 @@
 //! The PostgreSQL engine: a connection pool with prepared statements and pipelining.
 
-use crate::db::bulk::{BulkQuery, Rows};
+use crate::db::bulk::Rows;
 use crate::db::migrations;
 use crate::db::postgres_error::{failed, lost, words};
-use crate::db::row::Row;
+use crate::db::postgres_row::PostgresRow;
 use crate::db::sealing::Sealer;
 use crate::db::value::Value;
 use crate::error::{StoreError, StoreResult};
@@ -11,7 +11,7 @@ use bytes::BytesMut;
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
 };
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,10 +71,12 @@ impl Postgres {
         Ok(Self { pool: pool(&config, connections)?, config, sealer })
     }
 
-    pub(crate) async fn connect(&self) -> StoreResult<PgConn> {
-        let client = self.pool.get().await.map_err(lost)?;
-        let sealer = self.sealer.clone();
-        Ok(PgConn { client: Some(client), pipelined: Vec::new(), open: false, sealer })
+    pub(crate) fn connect(&self) -> BoxFuture<'_, StoreResult<PgConn>> {
+        Box::pin(async move {
+            let client = self.pool.get().await.map_err(lost)?;
+            let sealer = self.sealer.clone();
+            Ok(PgConn { client: Some(client), pipelined: Vec::new(), open: false, sealer })
+        })
     }
 
     pub(crate) async fn begin(&self) -> StoreResult<PgConn> {
@@ -121,6 +123,10 @@ fn pool(config: &tokio_postgres::Config, connections: usize) -> StoreResult<Pool
 }
 
 /// A connection from the pool.
+///
+/// Its methods return boxed futures. The code of an `async fn` is compiled again in every crate
+/// that awaits it, and the driver is large; a boxed future is compiled once, here. The allocation
+/// costs far less than the round trip to the server.
 pub struct PgConn {
     /// `None` only while being dropped.
     client: Option<Object>,
@@ -187,18 +193,22 @@ impl PgConn {
         self.client.as_ref().ok_or_else(|| StoreError::Unavailable("no connection".to_owned()))
     }
 
-    pub(crate) async fn commit(mut self) -> StoreResult<()> {
-        if matches!(self.pipelined[..], [Pipelined::Begin(_)]) {
-            return Ok(()); // nothing was sent
-        }
-        let pipelined = self.take_pipelined();
-        let client = self.client()?;
-        let (earlier, done) = send_all(client, &pipelined, client.batch_execute("COMMIT")).await;
-        // After an earlier failure the server takes COMMIT as ROLLBACK.
-        self.open = done.is_err();
-        earlier.and(done).map_err(|e| match failed(&e) {
-            StoreError::Unavailable(e) => StoreError::CommitLost(e),
-            other => other,
+    pub(crate) fn commit(self) -> BoxFuture<'static, StoreResult<()>> {
+        Box::pin(async move {
+            let mut conn = self;
+            if matches!(conn.pipelined[..], [Pipelined::Begin(_)]) {
+                return Ok(()); // nothing was sent
+            }
+            let pipelined = conn.take_pipelined();
+            let client = conn.client()?;
+            let commit = client.batch_execute("COMMIT");
+            let (earlier, done) = send_all(client, &pipelined, commit).await;
+            // After an earlier failure the server takes COMMIT as ROLLBACK.
+            conn.open = done.is_err();
+            earlier.and(done).map_err(|e| match failed(&e) {
+                StoreError::Unavailable(e) => StoreError::CommitLost(e),
+                other => other,
+            })
         })
     }
 
@@ -212,77 +222,79 @@ impl PgConn {
     }
 
     /// Queues a bulk statement, which is sent with the next statement. That one returns its error.
-    pub(crate) async fn pipeline(&mut self, sql: &str, rows: &Rows<'_>) -> StoreResult<()> {
-        let statement = self.client()?.prepare_cached(sql).await.map_err(|e| failed(&e))?;
-        let encode = |(column, ty): (&Vec<&Value<'_>>, &Type)| {
-            let mut bytes = BytesMut::new();
-            let encoded = column.to_sql(ty, &mut bytes);
-            encoded.map(|_| Encoded(bytes)).map_err(|e| StoreError::Db(e.to_string()))
-        };
-        let columns = rows.columns();
-        let params =
-            columns.iter().zip(statement.params()).map(encode).collect::<StoreResult<_>>()?;
-        self.pipelined.push(Pipelined::Bulk(statement, params));
-        Ok(())
+    pub(crate) fn pipeline<'a>(
+        &'a mut self,
+        sql: &'a str,
+        rows: &'a Rows<'a>,
+    ) -> BoxFuture<'a, StoreResult<()>> {
+        Box::pin(async move {
+            let statement = self.client()?.prepare_cached(sql).await.map_err(|e| failed(&e))?;
+            let encode = |(column, ty): (&Vec<&Value<'_>>, &Type)| {
+                let mut bytes = BytesMut::new();
+                let encoded = column.to_sql(ty, &mut bytes);
+                encoded.map(|_| Encoded(bytes)).map_err(|e| StoreError::Db(e.to_string()))
+            };
+            let columns = rows.columns();
+            let params =
+                columns.iter().zip(statement.params()).map(encode).collect::<StoreResult<_>>()?;
+            self.pipelined.push(Pipelined::Bulk(statement, params));
+            Ok(())
+        })
     }
 
-    pub(crate) async fn execute(&mut self, sql: &str, params: &[Value<'_>]) -> StoreResult<u64> {
-        let params = params.iter().map(|p| p as &(dyn ToSql + Sync));
-        self.changed(sql, &params.collect::<Vec<_>>()).await
+    pub(crate) fn execute<'a>(
+        &'a mut self,
+        sql: &'a str,
+        params: &'a [Value<'a>],
+    ) -> BoxFuture<'a, StoreResult<u64>> {
+        Box::pin(async move { self.changed(sql, &references(params)).await })
     }
 
-    pub(crate) async fn query<T>(
-        &mut self,
-        sql: &str,
-        params: &[Value<'_>],
-        read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
-    ) -> StoreResult<Vec<T>> {
-        let params = params.iter().map(|p| p as &(dyn ToSql + Sync));
-        self.rows(sql, &params.collect::<Vec<_>>(), read).await
+    pub(crate) fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        params: &'a [Value<'a>],
+    ) -> BoxFuture<'a, StoreResult<Vec<PostgresRow>>> {
+        Box::pin(async move { self.rows(sql, &references(params)).await })
     }
 
-    pub(crate) async fn bulk_execute(&mut self, sql: &str, rows: &Rows<'_>) -> StoreResult<u64> {
-        let columns = rows.columns();
-        let params = columns.iter().map(|c| c as &(dyn ToSql + Sync));
-        self.changed(sql, &params.collect::<Vec<_>>()).await
+    pub(crate) fn bulk_execute<'a>(
+        &'a mut self,
+        sql: &'a str,
+        rows: &'a Rows<'a>,
+    ) -> BoxFuture<'a, StoreResult<u64>> {
+        Box::pin(async move { self.changed(sql, &references(&rows.columns())).await })
     }
 
-    pub(crate) async fn bulk_query<T>(
-        &mut self,
-        sql: &str,
-        rows: &Rows<'_>,
-        read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
-    ) -> StoreResult<Vec<T>> {
-        let columns = rows.columns();
-        let params = columns.iter().map(|c| c as &(dyn ToSql + Sync));
-        self.rows(sql, &params.collect::<Vec<_>>(), read).await
+    pub(crate) fn bulk_query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        rows: &'a Rows<'a>,
+    ) -> BoxFuture<'a, StoreResult<Vec<PostgresRow>>> {
+        Box::pin(async move { self.rows(sql, &references(&rows.columns())).await })
     }
 
     /// Runs two queries in one round trip.
-    pub(crate) async fn query_both<T, U>(
-        &mut self,
-        one: BulkQuery<'_, T>,
-        two: BulkQuery<'_, U>,
-    ) -> StoreResult<(Vec<T>, Vec<U>)> {
-        let (first, second) = (one.rows.columns(), two.rows.columns());
-        let first: Vec<_> = first.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
-        let second: Vec<_> = second.iter().map(|c| c as &(dyn ToSql + Sync)).collect();
-        let pipelined = self.take_pipelined();
-        let client = self.client()?;
-        let statements = async {
-            let one_ = client.prepare_cached(&one.bulk.all).await?;
-            let two_ = client.prepare_cached(&two.bulk.all).await?;
-            let both =
-                tokio::join!(biased; client.query(&one_, &first), client.query(&two_, &second));
-            Ok((both.0?, both.1?))
-        };
-        let (earlier, rows) = send_all(client, &pipelined, statements).await;
-        let (first, second) = earlier.and(rows).map_err(|e| failed(&e))?;
-        let first =
-            first.iter().map(|r| (one.read)(&mut Row::postgres(r))).collect::<StoreResult<_>>()?;
-        let second =
-            second.iter().map(|r| (two.read)(&mut Row::postgres(r))).collect::<StoreResult<_>>()?;
-        Ok((first, second))
+    pub(crate) fn query_both<'a>(
+        &'a mut self,
+        (one, one_rows): (&'a str, &'a Rows<'a>),
+        (two, two_rows): (&'a str, &'a Rows<'a>),
+    ) -> BoxFuture<'a, StoreResult<(Vec<PostgresRow>, Vec<PostgresRow>)>> {
+        Box::pin(async move {
+            let (first, second) = (one_rows.columns(), two_rows.columns());
+            let (first, second) = (references(&first), references(&second));
+            let pipelined = self.take_pipelined();
+            let client = self.client()?;
+            let statements = async {
+                let one = client.prepare_cached(one).await?;
+                let two = client.prepare_cached(two).await?;
+                let both =
+                    tokio::join!(biased; client.query(&one, &first), client.query(&two, &second));
+                Ok((both.0?, both.1?))
+            };
+            let (earlier, rows) = send_all(client, &pipelined, statements).await;
+            earlier.and(rows).map_err(|e| failed(&e))
+        })
     }
 
     async fn changed(&mut self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> StoreResult<u64> {
@@ -293,19 +305,22 @@ impl PgConn {
         earlier.and(changed).map_err(|e| failed(&e))
     }
 
-    async fn rows<T>(
+    async fn rows(
         &mut self,
         sql: &str,
         params: &[&(dyn ToSql + Sync)],
-        read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
-    ) -> StoreResult<Vec<T>> {
+    ) -> StoreResult<Vec<PostgresRow>> {
         let pipelined = self.take_pipelined();
         let client = self.client()?;
         let statement = async { client.query(&client.prepare_cached(sql).await?, params).await };
         let (earlier, rows) = send_all(client, &pipelined, statement).await;
-        let rows = earlier.and(rows).map_err(|e| failed(&e))?;
-        rows.iter().map(|r| read(&mut Row::postgres(r))).collect()
+        earlier.and(rows).map_err(|e| failed(&e))
     }
+}
+
+/// Returns parameters in the form that the driver takes.
+fn references<T: ToSql + Sync>(params: &[T]) -> Vec<&(dyn ToSql + Sync)> {
+    params.iter().map(|p| p as &(dyn ToSql + Sync)).collect()
 }
 
 /// Sends the pipelined statements and one more in one round trip. They are answered in order.

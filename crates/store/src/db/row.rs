@@ -13,6 +13,10 @@ pub(crate) struct Row<'r> {
     next: usize,
 }
 
+/// A function that is called with each row of a result. It is not a generic parameter, so that the
+/// code of the drivers is compiled once and not for each kind of row.
+pub(crate) type EachRow<'a> = &'a mut dyn FnMut(&mut Row<'_>) -> StoreResult<()>;
+
 /// A type that is read from one column.
 pub(crate) trait FromColumn: Sized {
     /// Reads the column at this index.

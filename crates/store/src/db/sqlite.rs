@@ -2,7 +2,7 @@
 
 use crate::db::bulk::Rows;
 use crate::db::migrations;
-use crate::db::row::Row;
+use crate::db::row::{EachRow, Row};
 use crate::db::sealing::Sealer;
 use crate::db::sqlite_error::failed;
 use crate::db::value::Value;
@@ -297,16 +297,15 @@ impl SqliteConn {
         execute(&mut statement, params)
     }
 
-    pub(crate) fn query<T>(
+    /// Runs a query and calls `each` with each row.
+    pub(crate) fn query(
         &mut self,
         sql: &str,
         params: &[Value<'_>],
-        read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
-    ) -> StoreResult<Vec<T>> {
+        each: EachRow<'_>,
+    ) -> StoreResult<()> {
         let mut statement = prepare(self.conn()?, sql)?;
-        let mut found = Vec::new();
-        query(&mut statement, params, read, &mut found)?;
-        Ok(found)
+        query(&mut statement, params, each)
     }
 
     pub(crate) fn bulk_execute(&mut self, sql: &str, rows: &Rows<'_>) -> StoreResult<u64> {
@@ -314,18 +313,15 @@ impl SqliteConn {
         rows.iter().map(|row| execute(&mut statement, row)).sum()
     }
 
-    pub(crate) fn bulk_query<T>(
+    /// Runs a query once for each of `rows`, and calls `each` with each row found.
+    pub(crate) fn bulk_query(
         &mut self,
         sql: &str,
         rows: &Rows<'_>,
-        read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
-    ) -> StoreResult<Vec<T>> {
+        each: EachRow<'_>,
+    ) -> StoreResult<()> {
         let mut statement = prepare(self.conn()?, sql)?;
-        let mut found = Vec::new();
-        for row in rows.iter() {
-            query(&mut statement, row, read, &mut found)?;
-        }
-        Ok(found)
+        rows.iter().try_for_each(|row| query(&mut statement, row, each))
     }
 }
 
@@ -352,16 +348,15 @@ fn execute(statement: &mut CachedStatement<'_>, params: &[Value<'_>]) -> StoreRe
     statement.raw_execute().map(|n| n as u64).map_err(failed)
 }
 
-fn query<T>(
+fn query(
     statement: &mut CachedStatement<'_>,
     params: &[Value<'_>],
-    read: &mut impl FnMut(&mut Row<'_>) -> StoreResult<T>,
-    found: &mut Vec<T>,
+    each: EachRow<'_>,
 ) -> StoreResult<()> {
     bind(statement, params)?;
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(failed)? {
-        found.push(read(&mut Row::sqlite(row))?);
+        each(&mut Row::sqlite(row))?;
     }
     Ok(())
 }
@@ -402,7 +397,12 @@ mod tests {
                 ("PRAGMA foreign_keys", 1),
                 ("PRAGMA busy_timeout", 5_000),
             ] {
-                let found = conn.query(pragma, &[], &mut |r| r.get::<i64>()).unwrap();
+                let mut found = Vec::new();
+                conn.query(pragma, &[], &mut |r| {
+                    found.push(r.get::<i64>()?);
+                    Ok(())
+                })
+                .unwrap();
                 assert_eq!(found, [value], "{pragma}");
             }
         }
@@ -416,7 +416,9 @@ mod tests {
         let db = open(path.clone()).unwrap();
         let log = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
         let mut reader = db.snapshot().await.unwrap();
-        reader.query("SELECT count(*) FROM carriers", &[], &mut |r| r.get::<i64>()).unwrap();
+        reader
+            .query("SELECT count(*) FROM carriers", &[], &mut |r| r.get::<i64>().map(drop))
+            .unwrap();
         let mut tx = db.begin().await.unwrap();
         tx.execute("INSERT INTO carriers (name) VALUES ('a')", &[]).unwrap();
         tx.commit().unwrap();
