@@ -1,4 +1,4 @@
-//! The rate limit of each API key, in requests per second, as far as this node has a share of it.
+//! The rate limit of each API key, in requests per second. Each node enforces its share of the limit.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use governor::clock::{Clock, DefaultClock};

@@ -24,8 +24,7 @@ pub fn reconnect_delay(attempt: u32, floor: Duration, limit: Duration, random: f
 const WEBHOOK_GAPS: [u64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /// Returns the delay after delivery attempt number `tries` of a webhook, with a jitter of 20 % in
-/// either direction, or
-/// `None` if that was the last attempt. `random` is uniform in 0..1.
+/// either direction, or `None` if that was the last attempt. `random` is uniform in 0..1.
 pub fn webhook_delay(tries: u16, random: f64) -> Option<Duration> {
     let gap = WEBHOOK_GAPS.get(usize::from(tries.max(1)) - 1)?;
     Some(Duration::from_secs(*gap).mul_f64(0.8 + 0.4 * random.clamp(0.0, 1.0)))

@@ -22,8 +22,8 @@ use heliograph_service::kernel::commands::renew::Renew;
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::writer::Writer;
 use heliograph_service::messaging::dispatch::{DispatchQueue, DispatchQueues, evaluate_outcomes};
+use heliograph_service::messaging::inbound;
 use heliograph_service::messaging::messages;
-use heliograph_service::messaging::replies;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -217,7 +217,7 @@ impl Dispatcher {
                 originator: message.originator.clone(),
                 recipient: message.recipient,
                 segment,
-                label: replies::label(message.account, message.mode),
+                label: inbound::label(message.account, message.mode),
                 validity,
                 not_after: entry.item.since + STOP_AFTER,
                 recall: entry.recall.clone(),

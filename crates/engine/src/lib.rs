@@ -1,8 +1,8 @@
-//! Background workers: everything that happens because it is due, not because a request asked for
-//! it.
+//! Background workers: they do what is due at a certain time, independent of requests.
 //!
 //! The workers dispatch messages to carriers, deliver webhooks, send mail and run maintenance. They
-//! hold no state that matters: the tables of the store are the queues, and memory is a head start.
+//! hold no state that must not be lost: the tables of the store are the queues, and queues in memory
+//! only save time.
 
 mod bind_status;
 mod dispatch;

@@ -10,7 +10,7 @@ pub trait PeriodicTask {
     /// The log message about a failed turn.
     const FAILURE: &'static str;
 
-    /// Does what is due now, in bounded time. The end of the node does not interrupt a turn.
+    /// Does what is due now, in bounded time. A turn is not interrupted when the node stops.
     fn turn(&mut self) -> impl Future<Output = Result<()>> + Send;
 
     /// Waits for a reason to take a turn before the interval ends. Waiting may be cancelled at any
@@ -23,7 +23,7 @@ pub trait PeriodicTask {
 /// Repeats a task until the node stops.
 pub struct Worker {
     /// The interval between turns. The first turn begins at once; after a turn that took longer,
-    /// the next one begins at once too, but missed turns are not made up for.
+    /// the next one begins at once too, but skipped turns are not repeated.
     pub interval: Duration,
     /// Turns true when the node stops.
     pub stop: watch::Receiver<bool>,

@@ -14,8 +14,8 @@ use crate::kernel::context::Context;
 use crate::messaging::accept::{self, CheckedAccepts, StoredBatch};
 use crate::messaging::cancel;
 use crate::messaging::dispatch::{self, DispatchQueues};
+use crate::messaging::inbound;
 use crate::messaging::progress::{self, MessageChanges};
-use crate::messaging::replies;
 use crate::webhooks::deliveries;
 use crate::webhooks::events::{
     DeliveryQueues, EndedMessage, EventRecorder, PendingHandOver, StartTime,
@@ -83,7 +83,7 @@ pub async fn apply(deps: &WriterDeps, tx: &mut Tx, batch: &Batch) -> StoreResult
     let mut changes = MessageChanges::default();
     let inbound: Vec<_> = batch.progress.iter().map(|c| c.progress.inbound.as_slice()).collect();
     // First, so that a STOP applies to messages accepted in the same batch.
-    let mut stored_inbound = replies::receive(cx, tx, &inbound, now).await?;
+    let mut stored_inbound = inbound::receive(cx, tx, &inbound, now).await?;
     let mut tally = std::mem::take(&mut stored_inbound.tally);
     let verdicts = accept::check(tx, &batch.accepts, now).await?;
     // Before the claims, which could lease the messages to be cancelled.
@@ -180,8 +180,8 @@ pub fn answer(deps: &WriterDeps, batch: Batch, replies: BatchReplies) {
     }
 }
 
-/// Returns a row that proves whether a batch was committed whose commit got no answer; `None` when
-/// the batch can be applied again without harm.
+/// Returns a row that proves whether a batch was committed, for a commit that got no answer; `None`
+/// if the batch can be applied again without harm.
 pub fn commit_probe(batch: &Batch, replies: &BatchReplies) -> Option<CommitProbe> {
     // New messages need a probe; all else is fenced by its lease or by the state machine.
     let mut accepted = batch.accepts.iter().zip(&replies.stored.verdicts);

@@ -3,7 +3,7 @@
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
-use crate::messaging::replies;
+use crate::messaging::inbound;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::id::MessageId;
@@ -59,7 +59,7 @@ pub async fn reply(
 
 /// Returns the label that routes a handset's replies to their account.
 pub fn label(reply: &HandsetReply) -> i64 {
-    replies::label(reply.account, Mode::Test)
+    inbound::label(reply.account, Mode::Test)
 }
 
 /// Hands queued replies over while `inject` accepts them, and returns how many it accepted. When

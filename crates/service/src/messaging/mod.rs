@@ -1,11 +1,12 @@
-//! Messages: accepting, dispatching, progress, cancelling, replies and conversations.
+//! Messages: accepting, dispatching, progress and cancelling; inbound messages, keywords and conversations.
 
 pub mod accept;
 pub mod cancel;
 pub mod conversations;
 pub mod dispatch;
 pub mod handsets;
+pub mod inbound;
 pub mod inbound_messages;
+pub mod keywords;
 pub mod messages;
 pub mod progress;
-pub mod replies;

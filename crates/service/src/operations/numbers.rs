@@ -2,7 +2,7 @@
 
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
-use crate::messaging::replies;
+use crate::messaging::keywords;
 use async_recursion::async_recursion as boxed;
 use heliograph_store::identity::accounts;
 use heliograph_store::messaging::inbound_messages;
@@ -23,7 +23,7 @@ pub async fn assign(cx: &Context, all: &[(String, String)]) -> Result<()> {
             .id;
         let assigned = numbers::assign(&mut tx, number, account).await?;
         // Each time: another node may have stored one while this node assigned the number.
-        replies::process_backlog(cx, &mut tx, number, account).await?;
+        keywords::process_backlog(cx, &mut tx, number, account).await?;
         let messages = inbound_messages::assign_account(&mut tx, number, account).await?;
         if assigned || messages > 0 {
             tracing::info!(number, account = account.0, messages, "number assigned");

@@ -19,8 +19,8 @@ use heliograph_service::kernel::commands::progress::RecordProgress;
 use heliograph_service::kernel::error::Error;
 use heliograph_service::kernel::idempotency::{IdempotentOutcome, IdempotentRequest, OPTOUT_LISTS};
 use heliograph_service::messaging::dispatch::evaluate_outcomes;
+use heliograph_service::messaging::inbound;
 use heliograph_service::messaging::messages::SendRequest;
-use heliograph_service::messaging::replies;
 use heliograph_store::idempotency::{SEND_SMS, ScopedKey};
 use heliograph_testing::TestDb;
 use std::sync::Arc;
@@ -259,7 +259,7 @@ async fn stop_in_test_mode_does_not_change_live_lists() {
     let db = TestDb::new().await;
     let (node, ann) = start(&db).await;
     let test = node.key(ann.account, Mode::Test).await;
-    let label = Some(replies::label(ann.account, Mode::Test));
+    let label = Some(inbound::label(ann.account, Mode::Test));
     let all = receive(&node, vec![IncomingSms { label, ..incoming("STOP") }]).await;
     assert_eq!(all.iter().map(|c| c.mode).collect::<Vec<_>>(), [Mode::Test]);
     assert_eq!(listed(&node, &ann, OptoutListRef::Default).await, None);

@@ -11,8 +11,8 @@ use heliograph_domain::inbound::{IncomingSms, Keyword};
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::progress::RecordProgress;
+use heliograph_service::messaging::inbound;
 use heliograph_service::messaging::messages::SendRequest;
-use heliograph_service::messaging::replies;
 use heliograph_service::operations::maintenance;
 use heliograph_service::operations::numbers;
 use heliograph_testing::TestDb;
@@ -192,7 +192,7 @@ async fn label_selects_the_test_account() {
     let db = TestDb::new().await;
     let (node, ann, worker) = start(&db).await;
     let bob = node.account("bob@example.com", 1_000).await;
-    let label = Some(replies::label(bob.account, Mode::Test));
+    let label = Some(inbound::label(bob.account, Mode::Test));
     let labelled = |n, text| IncomingSms { label, ..part((7, 2, n), text) };
     receive(&node, vec![IncomingSms { label, ..incoming("STOP") }]).await;
     receive(&node, vec![labelled(2, "b"), labelled(1, "a")]).await;

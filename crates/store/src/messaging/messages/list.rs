@@ -41,8 +41,8 @@ pub struct MessagePage {
     pub next: Option<MessageId>,
 }
 
-/// The most by which the time in a message's id may be later than `accepted_at`: the ids of a
-/// process rise even when its clock is set back.
+/// The maximum by which the time in a message's id may be later than `accepted_at`: the ids of a
+/// process increase even when its clock is set back.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// The two statements of a list by one index: `page` returns the messages, `end` the last row that

@@ -1,27 +1,22 @@
-//! Inbound messages: assembling their parts, finding their account, and applying STOP, START and
-//! HELP.
+//! Receiving inbound messages: assembling their parts, finding their account, and storing them. Their
+//! keywords (STOP, START, HELP) are applied by [`keywords`].
 
 use crate::kernel::commands::progress::{InboundUpdate, KeywordReply};
 use crate::kernel::context::Context;
+use crate::messaging::keywords;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Mode;
-use heliograph_domain::id::{AccountId, CarrierId, InboundId, OptoutListId};
-use heliograph_domain::inbound::{IncomingSms, Keyword, keyword};
+use heliograph_domain::id::{AccountId, CarrierId, InboundId};
+use heliograph_domain::inbound::{IncomingSms, keyword};
 use heliograph_domain::inbound_message::InboundMessage;
-use heliograph_domain::optout::{Optout, OptoutSource};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::stats::{Measure, Tally};
 use heliograph_domain::time::Timestamp;
-use heliograph_store::audience::optouts;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::messaging::inbound_parts::{self, InboundPart, PartGroup};
 use heliograph_store::messaging::messages;
 use heliograph_store::operations::numbers;
 use heliograph_store::{Conn, StoreResult};
-use uuid::Uuid;
-
-/// The number of stored messages processed at once.
-const BATCH: i64 = 500;
 
 /// The inbound messages of one transaction.
 #[derive(Debug, Default)]
@@ -72,7 +67,7 @@ pub async fn receive(
             };
             for whole in whole {
                 let message = resolve(cx, tx, whole, now).await?;
-                let done = apply_keyword(cx, tx, &message, now).await?;
+                let done = keywords::apply(cx, tx, &message, now).await?;
                 if message.account != inbound_messages::UNASSIGNED {
                     let whose = (message.account, message.mode);
                     taken.tally.add(whose, Measure::Inbound, 1);
@@ -183,95 +178,6 @@ async fn resolve(
         in_reply_to,
         complete: whole.complete,
     })
-}
-
-/// Applies the keywords of messages that arrived before the number was assigned to the account.
-/// Their senders get no reply any more.
-#[boxed]
-pub async fn process_backlog(
-    cx: &Context,
-    tx: &mut Conn,
-    number: &str,
-    account: AccountId,
-) -> StoreResult<()> {
-    let mut after = InboundId(Uuid::nil());
-    loop {
-        let all = inbound_messages::unassigned_with_keyword(tx, number, after, BATCH).await?;
-        let Some(last) = all.last() else { return Ok(()) };
-        after = last.id;
-        for message in all {
-            let message = InboundMessage { account, ..message };
-            drop(apply_keyword(cx, tx, &message, message.received_at).await?);
-        }
-    }
-}
-
-/// The result of applying a keyword.
-#[derive(Default)]
-struct KeywordEffect {
-    /// True if the sender opted out and had not before.
-    opted_out: bool,
-    /// The reply, if the operator configured one.
-    confirmation: Option<KeywordReply>,
-}
-
-/// Applies the keyword of a message. A keyword that changes nothing gets no reply.
-async fn apply_keyword(
-    cx: &Context,
-    tx: &mut Conn,
-    message: &InboundMessage,
-    now: Timestamp,
-) -> StoreResult<KeywordEffect> {
-    let Some(keyword) = message.keyword else { return Ok(KeywordEffect::default()) };
-    let Some(person) = Recipient::from_digits(&message.from) else {
-        return Ok(KeywordEffect::default());
-    };
-    let whose = (message.account, message.mode);
-    let Some(standard) = optouts::default_list(tx, whose).await? else {
-        return Ok(KeywordEffect::default());
-    };
-    let mut lists = vec![standard.id];
-    if let Some(answered) = message.in_reply_to
-        && let Some(list) = messages::optout_list(tx, message.account, answered).await?
-        && list != standard.id
-        && optouts::get_list(tx, whose, list).await?.is_some()
-    {
-        lists.push(list);
-    }
-    let replies = &cx.settings().keyword_replies;
-    let (changed, text) = match keyword {
-        Keyword::Stop => (stop(tx, &lists, person, message, now).await?, &replies.stop),
-        Keyword::Start => (start(tx, &lists, person).await?, &replies.start),
-        Keyword::Help => (true, &replies.help),
-    };
-    tracing::info!(id = %message.id, keyword = keyword.name(), changed, "inbound message");
-    let (account, mode) = whose;
-    let from = message.to.clone();
-    let text = text.clone().filter(|_| changed);
-    let confirmation = text.map(|text| KeywordReply { account, mode, from, to: person, text });
-    Ok(KeywordEffect { opted_out: changed && keyword == Keyword::Stop, confirmation })
-}
-
-async fn stop(
-    tx: &mut Conn,
-    lists: &[OptoutListId],
-    number: Recipient,
-    message: &InboundMessage,
-    at: Timestamp,
-) -> StoreResult<bool> {
-    let source = OptoutSource::Reply;
-    let originator = Some(message.to.clone());
-    let optout = Optout { number, source, message: Some(message.id), originator, note: None, at };
-    let rows: Vec<_> = lists.iter().map(|list| (*list, &optout)).collect();
-    Ok(!optouts::add(tx, &rows).await?.is_empty())
-}
-
-async fn start(tx: &mut Conn, lists: &[OptoutListId], number: Recipient) -> StoreResult<bool> {
-    let mut changed = false;
-    for list in lists {
-        changed |= optouts::remove(tx, *list, number).await?;
-    }
-    Ok(changed)
 }
 
 #[cfg(test)]
