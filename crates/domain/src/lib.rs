@@ -13,6 +13,7 @@ pub mod delivery_error;
 pub mod egress_policy;
 pub mod email;
 pub mod event;
+pub mod fields;
 pub mod id;
 pub mod inbound;
 pub mod inbound_message;

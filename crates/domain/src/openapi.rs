@@ -1,6 +1,7 @@
 //! OpenAPI schemas of the types of this crate.
 
 use crate::account::Mode;
+use crate::fields::{ListName, MaxParts, MessageText, Note, Reference, Validity};
 use crate::id::{InboundId, MessageId, OptoutListId};
 use crate::inbound::Keyword;
 use crate::message::{FailureCode, MessageStatus, TimelineEvent};
@@ -45,6 +46,18 @@ fn text(description: &str, example: &str) -> ObjectBuilder {
 fn id(description: &str) -> ObjectBuilder {
     let uuid = SchemaFormat::Custom("uuid".to_owned());
     text(description, "01a1fd13-fdac-71b5-af6a-ef0fb5c1bcea").format(Some(uuid))
+}
+
+/// A text without the character NUL.
+fn field(description: &str, max_length: usize) -> ObjectBuilder {
+    let builder = ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+    builder.max_length(Some(max_length)).pattern(Some(r"^[^\x00]*$"))
+}
+
+fn integer(description: &str, min: i64, max: i64) -> ObjectBuilder {
+    let builder = ObjectBuilder::new().schema_type(Type::Integer).description(Some(description));
+    let builder = builder.format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32)));
+    builder.minimum(Some(min)).maximum(Some(max))
 }
 
 fn one_of(names: impl Iterator<Item = &'static str>, description: &str) -> ObjectBuilder {
@@ -93,6 +106,25 @@ schemas! {
         "The keyword of an inbound message, regardless of spelling.");
     OptoutSource, "OptoutSource", one_of([Self::Reply, Self::Api, Self::Import].iter().map(|s| s.name()),
         "The source of an opt-out: a reply of STOP, the API, or an imported file.");
+    MessageText, "MessageText",
+        field("The text of the message. A message has at most 10 parts: 1,530 characters of the \
+               GSM alphabet, or 670 characters if other characters are used. Braces have no \
+               special meaning.", Self::LONGEST)
+            .min_length(Some(1));
+    Reference, "Reference",
+        field("Your own reference, returned in responses and webhooks. It does not have to be \
+               unique.", Self::MAX_LENGTH);
+    Validity, "ValiditySeconds",
+        integer("The validity period in seconds. A message that is not delivered in time fails \
+                 with `expired`. The default is 172800 (two days).",
+            Self::MIN_SECONDS, Self::MAX_SECONDS);
+    MaxParts, "MaxParts",
+        integer("Rejects the message if it needs more parts than this.", Self::MIN, Self::MAX);
+    ListName, "OptoutListName",
+        text("The name of the list. It must not be blank.", "Newsletter")
+            .min_length(Some(1)).max_length(Some(Self::MAX_LENGTH))
+            .pattern(Some(r"^[^\x00-\x1f\x7f-\x9f]*[^\x00-\x1f\x7f-\x9f\s][^\x00-\x1f\x7f-\x9f]*$"));
+    Note, "OptoutNote", field("An optional note.", Self::MAX_LENGTH);
 }
 
 fn failures() -> String {

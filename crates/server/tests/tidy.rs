@@ -32,7 +32,7 @@ const LAYERS: &str = "
     api | error rate_limit response < body idempotency query state < auth openapi < balance docs health inbound_messages messages optout_lists rate_limit_layer < router
     carrier | link_status stop < carrier < smpp < smsc
     dashboard | assets csrf format page reasons sign_in_throttle < bubbles layout state < client error_page < form < composer session < anonymous api_keys audit conversations live members messages mode operator optouts overview phone security send webhooks < join password_reset sign_in sign_up < routes
-    domain | account delivery_error egress_policy email message_limits money originator password phone recovery retry text time webhook_url wording < id inbound rate secret totp < carrier inbound_message message optout < lease openapi receipt stats submission < event < webhook
+    domain | account delivery_error egress_policy email money originator password phone recovery retry text time webhook_url wording < fields id inbound rate secret totp < carrier inbound_message message optout < lease openapi receipt stats submission < event < webhook
     engine | http pending_batch worker < bind_status dispatch forward handsets mail maintenance webhooks < workers
     http | body_drain client connection_limit drain idle limits static_asset < connection layers < tls < certificate < accept_loop
     server | config http key_usage log output rate_limit_share rates signals system < data_dir serve_args shutdown simulator telemetry welcome < carriers service_context < commands serve

@@ -5,6 +5,8 @@ use crate::text::{gsm7, ucs2};
 
 /// The maximum number of parts of a message.
 pub const MAX_PARTS: u16 = 10;
+/// The maximum number of characters of a message: as many as [`MAX_PARTS`] parts have in GSM-7.
+pub const MAX_CHARACTERS: usize = MAX_PARTS as usize * part_limit(Encoding::Gsm7);
 
 /// The size of a text on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
