@@ -5,11 +5,10 @@ use crate::error::Problem;
 use crate::error::fault::{Fault, FaultCode};
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
-use heliograph_domain::wording::{out_of_range, sentence};
+use heliograph_domain::wording::sentence;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -163,6 +162,16 @@ impl<'a> JsonFields<'a> {
         text.parse().map_err(|e: T::Err| self.fault(field, code, sentence(&e.to_string()))).ok()
     }
 
+    /// Reads an optional string and parses it as `T`.
+    pub(crate) fn optional<T: FromStr<Err: fmt::Display>>(
+        &mut self,
+        field: &str,
+        code: FaultCode,
+    ) -> Option<T> {
+        let text = self.text(field)?;
+        text.parse().map_err(|e: T::Err| self.fault(field, code, sentence(&e.to_string()))).ok()
+    }
+
     /// Reads an optional boolean.
     pub(crate) fn flag(&mut self, field: &str) -> Option<bool> {
         match self.take(field)? {
@@ -174,13 +183,17 @@ impl<'a> JsonFields<'a> {
         }
     }
 
-    /// Reads an optional integer within `bounds`.
-    pub(crate) fn number(&mut self, field: &str, bounds: &RangeInclusive<i64>) -> Option<i64> {
+    /// Reads an optional integer within the limits of `T`.
+    pub(crate) fn number<T: TryFrom<i64, Error: fmt::Display>>(
+        &mut self,
+        field: &str,
+    ) -> Option<T> {
         match self.take(field)? {
-            Any::Int(n) if bounds.contains(&n) => Some(n),
-            Any::Int(_) => {
-                self.fault(field, FaultCode::OutOfRange, out_of_range(bounds));
-                None
+            Any::Int(n) => {
+                let fault = |e: T::Error| {
+                    self.fault(field, FaultCode::OutOfRange, sentence(&e.to_string()));
+                };
+                n.try_into().map_err(fault).ok()
             }
             other => {
                 self.wrong_type(field, "an integer", &other);

@@ -4,31 +4,29 @@ use crate::error::Problem;
 use crate::error::fault::{Fault, FaultCode};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::fields::IdempotencyKey;
 use heliograph_domain::secret;
-use heliograph_service::kernel::idempotency::{IdempotencyKey, IdempotentOutcome};
+use heliograph_service::kernel::idempotency::{IdempotentOutcome, RequestKey};
 use serde::{Deserialize, Serialize};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Reads the idempotency key of a request, if it has one, with the fingerprint of its body.
-pub(crate) fn read_key(
-    headers: &HeaderMap,
-    body: &[u8],
-) -> Result<Option<IdempotencyKey>, Problem> {
+pub(crate) fn read_key(headers: &HeaderMap, body: &[u8]) -> Result<Option<RequestKey>, Problem> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
-    let key = value.to_str().ok().filter(|k| (1..=255).contains(&k.len()) && !k.contains('\t'));
+    let key: Option<IdempotencyKey> = value.to_str().ok().and_then(|key| key.parse().ok());
     match key.filter(|_| values.next().is_none()) {
-        Some(key) => {
-            Ok(Some(IdempotencyKey { key: key.to_owned(), fingerprint: secret::fingerprint(body) }))
-        }
+        Some(key) => Ok(Some(RequestKey { key, fingerprint: secret::fingerprint(body) })),
         None => {
             let fault = Fault {
                 pointer: "header:Idempotency-Key".to_owned(),
                 code: FaultCode::InvalidIdempotencyKey,
-                detail: "The header must be sent once, with 1 to 255 printable ASCII characters."
-                    .to_owned(),
+                detail: format!(
+                    "The header must be sent once, with 1 to {} printable ASCII characters.",
+                    IdempotencyKey::MAX_LENGTH,
+                ),
             };
             Err(Problem::invalid("Invalid Idempotency-Key.", vec![fault]))
         }

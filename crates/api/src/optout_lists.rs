@@ -21,6 +21,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use heliograph_domain::account::Scope;
+use heliograph_domain::fields::{ListName, Note};
 use heliograph_domain::id::OptoutListId;
 use heliograph_domain::optout::{DEFAULT_LIST, Optout, OptoutList};
 use heliograph_domain::phone::Recipient;
@@ -37,8 +38,6 @@ use uuid::Uuid;
 
 const BODY_LIMIT: usize = 1 << 20;
 const IMPORT_LIMIT: usize = 16 << 20;
-const NAME_LIMIT: usize = 100;
-const NOTE_LIMIT: usize = 255;
 
 type IdPath = Result<Path<String>, PathRejection>;
 type NumberPath = Result<Path<(String, String)>, PathRejection>;
@@ -132,15 +131,10 @@ async fn create(State(app): State<Arc<ApiState>>, request: Request) -> Result<Re
     query::require_empty(&head.uri)?;
     let bytes = body::read_json(&head.headers, body, BODY_LIMIT).await?;
     let mut fields = JsonFields::parse(&bytes)?;
-    let name = fields.required_text("name").map(|n| n.trim().to_owned());
-    if let Some(name) = &name {
-        let valid_length = (1..=NAME_LIMIT).contains(&name.chars().count());
-        if !valid_length || name.chars().any(char::is_control) {
-            let detail = format!("The name must have 1 to {NAME_LIMIT} printable characters.");
-            fields.fault("name", FaultCode::InvalidName, detail);
-        }
-    }
+    let name: Option<ListName> = fields.required("name", FaultCode::InvalidName);
     fields.finish()?;
+    // The name is present, since there was no fault.
+    let name = name.ok_or_else(|| Problem::invalid("The name is missing.", Vec::new()))?;
     let key = idempotency::read_key(&head.headers, &bytes)?;
     let reply = |list: &OptoutList| {
         let address = format!("/v1/optout-lists/{}", list.id);
@@ -148,8 +142,7 @@ async fn create(State(app): State<Arc<ApiState>>, request: Request) -> Result<Re
     };
     let keep = |list: &OptoutList| reply(list).serialize();
     let idempotent = IdempotentRequest::new(&caller, OPTOUT_LISTS, "", key, &keep);
-    let done =
-        optouts::create_list(&app.context, &caller, name.unwrap_or_default(), idempotent).await?;
+    let done = optouts::create_list(&app.context, &caller, name, idempotent).await?;
     Ok(idempotency::respond(done, reply))
 }
 
@@ -290,14 +283,7 @@ async fn add(
     let bytes = body::read_json(&head.headers, body, BODY_LIMIT).await?;
     let mut fields = JsonFields::parse(&bytes)?;
     let number: Option<Recipient> = fields.required("number", FaultCode::InvalidNumber);
-    let note = fields.text("note").map(std::borrow::Cow::into_owned);
-    if note.as_ref().is_some_and(|n| n.chars().count() > NOTE_LIMIT) {
-        fields.fault(
-            "note",
-            FaultCode::TooLong,
-            format!("The note must not exceed {NOTE_LIMIT} characters."),
-        );
-    }
+    let note: Option<Note> = fields.optional("note", FaultCode::TooLong);
     fields.finish()?;
     // The number is present, since there was no fault.
     let number = number.ok_or_else(|| Problem::invalid("The number is missing.", Vec::new()))?;

@@ -15,10 +15,10 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::account::{Mode, Scope, Scopes};
+use heliograph_domain::fields::KeyName;
 use heliograph_domain::time::Timestamp;
-use heliograph_service::identity::api_keys::{self, ApiKeyRecord, KeySpec, LONGEST_NAME};
+use heliograph_service::identity::api_keys::{self, ApiKeyRecord, KeySpec};
 use heliograph_service::kernel::error::Error;
-use heliograph_service::kernel::idempotency::IdempotencyKey;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -152,18 +152,17 @@ async fn create(
     let mut errors = FieldErrors::default();
     let input = read(&form, &mut errors);
     let next_key = app.context.next_id().0;
-    let (Some((what, name)), Ok(idempotency_key)) =
-        (input, form.text("idempotency_key").parse::<Uuid>())
-    else {
+    let (Some((what, name)), Ok(once)) = (input, form.request_key()) else {
         let form = CreateForm::new(Some(&form), &errors, next_key);
         return show(&app, &request, StatusCode::UNPROCESSABLE_ENTITY, (layout, None, form)).await;
     };
-    let once = IdempotencyKey { key: idempotency_key.to_string(), fingerprint: [0; 32] };
     let caller = request.caller();
     let actor = request.actor();
     let spec = KeySpec { mode: what.0, scopes: what.1, name: &name };
     let new_key = match api_keys::create_once(&app.context, &caller, &actor, spec, once).await {
-        Ok(Some((_, key))) => Some(NewKey::new(name, what.0, key.reveal(), &request.base_url)),
+        Ok(Some((_, key))) => {
+            Some(NewKey::new(name.into_string(), what.0, key.reveal(), &request.base_url))
+        }
         Ok(None) => {
             layout.notice = Some(Notice::error(ALREADY_CREATED));
             None
@@ -180,13 +179,11 @@ async fn create(
     show(&app, &request, StatusCode::OK, (layout, new_key, form)).await
 }
 
-fn read(form: &Form, errors: &mut FieldErrors) -> Option<((Mode, Scopes), String)> {
-    let name = form.text("name");
-    if name.is_empty() {
+fn read(form: &Form, errors: &mut FieldErrors) -> Option<((Mode, Scopes), KeyName)> {
+    if form.text("name").is_empty() {
         errors.add("name", "Enter a name, such as the name of the app.");
-    } else if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
-        errors.add("name", format!("Use at most {LONGEST_NAME} printable characters."));
     }
+    let name = form.parse("name", errors);
     let mode = match form.text("mode") {
         "live" => Mode::Live,
         "test" => Mode::Test,
@@ -200,7 +197,7 @@ fn read(form: &Form, errors: &mut FieldErrors) -> Option<((Mode, Scopes), String
     if scopes.names().is_empty() {
         errors.add("scopes", "Select at least one permission.");
     }
-    errors.is_empty().then(|| ((mode, scopes), name.to_owned()))
+    Some(((mode, scopes), name?)).filter(|_| errors.is_empty())
 }
 
 impl NewKey {

@@ -17,12 +17,12 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::account::Scope;
-use heliograph_domain::message_limits;
+use heliograph_domain::fields::{MessageText, Validity};
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::messaging::conversations;
-use heliograph_service::messaging::messages::{self, DEFAULT_VALIDITY, SendRequest};
+use heliograph_service::messaging::messages::{self, SendRequest};
 use std::sync::Arc;
 use uuid::Uuid;
 use view::ConversationRow;
@@ -180,23 +180,20 @@ async fn reply(
     caller.require_scope(Scope::Send)?;
     let number = parse_number(&number)?;
     let mut errors = FieldErrors::default();
-    let text = composer::text(&form);
-    if text.trim().is_empty() {
-        errors.add("text", message_limits::TEXT_REQUIRED);
-    }
+    let text = composer::message_text(&form, &mut errors);
     // The originator shown on the page: the recipient may have texted another number since.
     let from = Some(form.text("from")).filter(|from| !from.is_empty()).map(str::parse);
-    match from.transpose() {
-        Ok(Some(from)) if errors.is_empty() => {
+    match (from.transpose(), text) {
+        (Ok(Some(from)), Some(text)) => {
             let key = composer::idempotency_key(&form)?;
-            let send = reply_to(from, number, text.clone());
+            let send = reply_to(from, number, text);
             match messages::send(cx, &app.writer, &caller, send, Some(key)).await {
                 Ok(_) => return Ok(page::redirect(&format!("/conversations/{number}"))),
                 Err(error) => composer::add_error(error, &mut errors)?,
             }
         }
-        Ok(Some(_)) => {}
-        Ok(None) | Err(_) => errors.add("text", NO_ORIGINATOR),
+        (Ok(Some(_)), None) => {}
+        (Ok(None) | Err(_), _) => errors.add("text", NO_ORIGINATOR),
     }
     // The form has one field, which shows all errors.
     let message = errors.get("recipient").to_owned();
@@ -204,10 +201,17 @@ async fn reply(
         errors.add("text", message);
     }
     let open = Some(Open { number, before: None });
-    show(&app, &request, open, ("", ReplyForm { text, errors })).await
+    show(&app, &request, open, ("", ReplyForm { text: composer::text(&form), errors })).await
 }
 
-fn reply_to(originator: Originator, recipient: Recipient, text: String) -> SendRequest {
-    let (reference, max_parts, validity) = (None, None, DEFAULT_VALIDITY);
-    SendRequest { originator, recipient, text, reference, validity, max_parts, block_optout: true }
+fn reply_to(originator: Originator, recipient: Recipient, text: MessageText) -> SendRequest {
+    SendRequest {
+        originator,
+        recipient,
+        text,
+        reference: None,
+        validity: Validity::DEFAULT,
+        max_parts: None,
+        block_optout: true,
+    }
 }

@@ -1,7 +1,11 @@
 //! Submitted forms and their validation errors.
 
 use crate::error_page::PageError;
+use heliograph_domain::fields::IdempotencyKey;
+use heliograph_domain::wording::sentence;
+use heliograph_service::kernel::idempotency::RequestKey;
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 /// The largest body of a form, in bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
@@ -41,6 +45,32 @@ impl Form {
     /// Returns all values of a field that may occur several times.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    /// Parses a field; adds an error if it is invalid.
+    pub(crate) fn parse<T: FromStr<Err: ToString>>(
+        &self,
+        name: &'static str,
+        errors: &mut FieldErrors,
+    ) -> Option<T> {
+        let parsed = self.text(name).parse();
+        parsed.map_err(|e: T::Err| errors.add(name, sentence(&e.to_string()))).ok()
+    }
+
+    /// Parses a field unless it is empty; adds an error if it is invalid.
+    pub(crate) fn parse_optional<T: FromStr<Err: ToString>>(
+        &self,
+        name: &'static str,
+        errors: &mut FieldErrors,
+    ) -> Option<T> {
+        if self.text(name).is_empty() { None } else { self.parse(name, errors) }
+    }
+
+    /// Returns the idempotency key of the form. All its submissions are one request, whatever they
+    /// contain.
+    pub(crate) fn request_key(&self) -> Result<RequestKey, PageError> {
+        let id = self.text("idempotency_key").parse().map_err(|_| PageError::invalid_form())?;
+        Ok(RequestKey { key: IdempotencyKey::of_form(id), fingerprint: [0; 32] })
     }
 
     /// Returns whether a checkbox is checked.
@@ -85,6 +115,7 @@ impl FieldErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heliograph_domain::fields::{ListName, MaxParts, Validity};
 
     #[test]
     fn forms_are_parsed() {
@@ -100,5 +131,29 @@ mod tests {
             assert_eq!(Form::read(typed.as_bytes()).unwrap().raw("a"), "\u{fffd}");
         }
         assert!(Form::read("a=&".repeat(201).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn invalid_fields_have_an_error() {
+        let form = Form::read(b"seconds=59&parts=+2+&blank=+").unwrap();
+        let mut errors = FieldErrors::default();
+        assert_eq!(form.parse("parts", &mut errors), MaxParts::try_from(2).ok());
+        assert_eq!(form.parse_optional::<Validity>("blank", &mut errors), None);
+        assert_eq!(form.parse_optional::<Validity>("missing", &mut errors), None);
+        assert!(errors.is_empty());
+        assert_eq!(form.parse_optional::<Validity>("seconds", &mut errors), None);
+        assert_eq!(form.parse::<ListName>("blank", &mut errors), None);
+        assert_eq!(errors.get("seconds"), "The value must be between 60 and 259200.");
+        assert_eq!(errors.get("blank"), "The name must not be empty.");
+    }
+
+    #[test]
+    fn idempotency_key_of_a_form_is_a_uuid() {
+        let id = "01a1fd13-fdac-71b5-af6a-ef0fb5c1bcea";
+        let form = Form::read(format!("idempotency_key={id}").as_bytes()).unwrap();
+        let key = form.request_key().map_err(|_| ()).unwrap().key;
+        assert_eq!(key.as_str(), format!("page {id}"));
+        assert!(Form::read(b"idempotency_key=x").unwrap().request_key().is_err());
+        assert!(Form::default().request_key().is_err());
     }
 }

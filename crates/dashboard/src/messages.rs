@@ -17,6 +17,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
 use filter::MessageListQuery;
+use heliograph_domain::fields::Reference;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{self, Message, MessageState, MessageStatus};
 use heliograph_service::messaging::messages;

@@ -13,20 +13,18 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::Uri;
 use axum::response::Response;
 use axum::routing::{get, post};
+use heliograph_domain::fields::Note;
 use heliograph_domain::id::OptoutListId;
 use heliograph_domain::phone::Recipient;
 use heliograph_service::audience::number_file::{self, RowError};
 use heliograph_service::audience::optouts::{self, NewOptout, OptoutListRef};
 use heliograph_service::kernel::idempotency::{
-    IdempotencyKey, IdempotentOutcome, IdempotentRequest, OPTOUT_IMPORT, OPTOUT_LISTS,
-    OPTOUT_NUMBERS,
+    IdempotentOutcome, IdempotentRequest, OPTOUT_IMPORT, OPTOUT_LISTS, OPTOUT_NUMBERS,
 };
 use std::sync::Arc;
 use upload::{MAX_UPLOAD_BYTES, UploadForm};
-use uuid::Uuid;
 use view::{OptoutFormState, OptoutQuery};
 
-const NAME_LIMIT: usize = 100;
 /// The largest number of invalid lines shown after an import.
 const MAX_SHOWN_ERRORS: usize = 20;
 
@@ -91,14 +89,10 @@ async fn create(
 ) -> Result<Response, PageError> {
     let SessionForm { request, form } = posted;
     let mut errors = FieldErrors::default();
-    let name = form.text("name").to_owned();
-    if !(1..=NAME_LIMIT).contains(&name.chars().count()) || name.chars().any(char::is_control) {
-        errors.add("name", format!("Enter a name of 1 to {NAME_LIMIT} printable characters."));
+    let Some(name) = form.parse("name", &mut errors) else {
         return show_errors(&app, &request, OptoutListRef::Default, form, errors).await;
-    }
-    let once =
-        form.text("idempotency_key").parse::<Uuid>().map_err(|_| PageError::invalid_form())?;
-    let once = IdempotencyKey { key: format!("page {once}"), fingerprint: [0; 32] };
+    };
+    let once = form.request_key()?;
     let keep = |list: &heliograph_domain::optout::OptoutList| list.id.to_string();
     let caller = request.caller();
     let asked = IdempotentRequest::new(&caller, OPTOUT_LISTS, "", Some(once), &keep);
@@ -138,7 +132,7 @@ async fn add(
         }
     };
     let caller = request.caller();
-    let note = format!("Added by {}", request.visitor.details.email);
+    let note = Note::truncated(&format!("Added by {}", request.visitor.details.email));
     let keep = |_: &_| String::new();
     let asked = IdempotentRequest::new(&caller, OPTOUT_NUMBERS, "", None, &keep);
     let wish = NewOptout { number, note: Some(note) };

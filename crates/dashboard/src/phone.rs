@@ -15,7 +15,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::account::Mode;
+use heliograph_domain::fields::{FieldError, ReplyText};
 use heliograph_domain::phone::Recipient;
+use heliograph_domain::wording::sentence;
 use heliograph_service::messaging::conversations;
 use heliograph_service::messaging::handsets;
 use heliograph_service::messaging::messages;
@@ -29,8 +31,6 @@ mod view;
 const HANDSETS: usize = 30;
 /// The largest number of messages shown.
 const BUBBLES: usize = 100;
-/// The longest reply, in characters.
-const MAX_REPLY: usize = 1_000;
 /// The default recipient: a number reserved for fiction.
 const RECIPIENT: &str = "+447700900123";
 /// The default originator and text.
@@ -213,16 +213,23 @@ async fn reply(
 ) -> Result<Response, PageError> {
     let SessionForm { request, form } = posted;
     let number = handset(&number)?;
-    let text = form.text("text").replace("\r\n", "\n");
     let mut errors = FieldErrors::default();
-    if text.is_empty() {
-        errors.add("reply", "Enter a reply, or select one above.");
-    } else if text.chars().count() > MAX_REPLY {
-        errors.add("reply", format!("Enter at most {MAX_REPLY} characters."));
-    }
-    let (true, Ok(key)) = (errors.is_empty(), form.text("idempotency_key").parse::<Uuid>()) else {
+    let text: Option<ReplyText> = match composer::text(&form).try_into() {
+        Ok(text) => Some(text),
+        Err(error) => {
+            errors.add(
+                "reply",
+                match error {
+                    FieldError::Empty(_) => "Enter a reply, or select one above.".to_owned(),
+                    error => sentence(&error.to_string()),
+                },
+            );
+            None
+        }
+    };
+    let (Some(text), Ok(key)) = (text, form.text("idempotency_key").parse::<Uuid>()) else {
         return show(&app, &request, Some(number), RejectedForm { form, errors }).await;
     };
-    handsets::reply(&app.context, &request.caller(), key, number, &text).await?;
+    handsets::reply(&app.context, &request.caller(), key, number, text).await?;
     Ok(page::redirect(&format!("/phone/{number}")))
 }

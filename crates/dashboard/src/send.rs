@@ -17,12 +17,13 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::fields::{MaxParts, Reference};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::text::non_gsm;
 use heliograph_service::billing::price::Quote;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::error::Error;
-use heliograph_service::kernel::idempotency::IdempotencyKey;
+use heliograph_service::kernel::idempotency::RequestKey;
 use heliograph_service::messaging::messages::{self, MessageFilter, SendRequest};
 use message_size::MessageSize;
 use std::sync::Arc;
@@ -219,7 +220,7 @@ async fn submit(
     app: &DashboardState,
     caller: &Caller,
     agreed: &str,
-    (send, key): (SendRequest, IdempotencyKey),
+    (send, key): (SendRequest, RequestKey),
 ) -> Result<Outcome, Error> {
     let cx = &app.context;
     if caller.mode == Mode::Live {

@@ -15,7 +15,6 @@ use axum::routing::{get, post};
 use event_kinds::SelectedKinds;
 use heliograph_domain::webhook::WebhookEndpoint;
 use heliograph_service::kernel::error::Error;
-use heliograph_service::kernel::idempotency::IdempotencyKey;
 use heliograph_service::webhooks::endpoints::{self, NewEndpoint};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -130,12 +129,9 @@ async fn add(
     if form.text("url").is_empty() {
         errors.add("url", "Enter the URL of your server, starting with https://.");
     }
-    if let (true, Some(kinds), Ok(key)) =
-        (errors.is_empty(), kinds, form.text("idempotency_key").parse::<Uuid>())
-    {
+    if let (true, Some(kinds), Ok(once)) = (errors.is_empty(), kinds, form.request_key()) {
         let (mode, url) = (request.mode(), form.text("url").to_owned());
         let wish = NewEndpoint { mode, url, kinds, listening_until: None };
-        let once = IdempotencyKey { key: key.to_string(), fingerprint: [0; 32] };
         let caller = request.caller();
         let actor = request.actor();
         match endpoints::add_once(&app.context, &caller, &actor, wish, once).await {

@@ -19,7 +19,6 @@ pub mod inbound;
 pub mod inbound_message;
 pub mod lease;
 pub mod message;
-pub mod message_limits;
 pub mod money;
 #[cfg(feature = "openapi")]
 pub mod openapi;

@@ -12,6 +12,7 @@ use heliograph_carrier::smsc::server;
 use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::carrier::{Route, RoutingTable, SIMULATED};
 use heliograph_domain::egress_policy::EgressPolicy;
+use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::CarrierId;
 use heliograph_engine::ConfiguredCarrier;
 use heliograph_service::identity::accounts;
@@ -119,9 +120,12 @@ fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> Configure
     smpp_carrier(number, options)
 }
 
-/// Returns the text unless it is blank.
-fn non_blank(text: &str) -> Option<String> {
-    Some(text.to_owned()).filter(|t| !t.trim().is_empty())
+/// Returns the reply to a keyword, or `None` if it is blank.
+fn keyword_reply(text: &str) -> anyhow::Result<Option<MessageText>> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).context("optouts: invalid reply")
 }
 
 /// Builds the settings of the service layer and looks up the ids of the configured carriers.
@@ -153,9 +157,9 @@ pub(crate) async fn settings(
         rates,
         simulated,
         keyword_replies: KeywordReplies {
-            stop: non_blank(&config.optouts.stop_reply),
-            start: non_blank(&config.optouts.start_reply),
-            help: non_blank(&config.optouts.help_reply),
+            stop: keyword_reply(&config.optouts.stop_reply)?,
+            start: keyword_reply(&config.optouts.start_reply)?,
+            help: keyword_reply(&config.optouts.help_reply)?,
         },
         sign_up: SignUpSettings {
             enabled: config.accounts.sign_up == SignUp::Open,

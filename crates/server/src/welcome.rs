@@ -25,7 +25,8 @@ pub(crate) async fn print_once(
     let account = account.context("failed to create the demo account")?;
     let random = random_bytes()?;
     let by = Actor::operator(account);
-    let spec = KeySpec { mode: Mode::Test, scopes: Scopes::ALL, name: "first key" };
+    let name = "first key".parse()?;
+    let spec = KeySpec { mode: Mode::Test, scopes: Scopes::ALL, name: &name };
     let (_, key) = api_keys::create(context, &by, spec, &random).await?;
     let key = key.reveal();
     let link = magic_links::create(context, DEMO, MagicLinkKind::SignIn).await?;

@@ -15,8 +15,8 @@ use crate::state::ApiState;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use heliograph_domain::fields::{MaxParts, MessageText, Reference, Validity};
 use heliograph_domain::message::{MessageState, MessageStatus};
-use heliograph_domain::message_limits;
 use heliograph_domain::money::Amount;
 use heliograph_domain::openapi::Currency;
 use heliograph_domain::originator::Originator;
@@ -25,11 +25,10 @@ use heliograph_domain::text::Encoding;
 use heliograph_service::billing::price::Quote;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::error::Error;
-use heliograph_service::messaging::messages::{self, DEFAULT_VALIDITY, SendRequest};
+use heliograph_service::messaging::messages::{self, SendRequest};
 use serde::Serialize;
 use serde_json::json as value;
 use std::sync::Arc;
-use std::time::Duration;
 use utoipa::ToSchema;
 
 const BODY_LIMIT: usize = 1 << 20;
@@ -154,17 +153,10 @@ fn parse(json: &[u8]) -> Result<(SendRequest, bool), Problem> {
     let mut fields = JsonFields::parse(json)?;
     let originator = fields.required("originator", FaultCode::InvalidOriginator);
     let recipient = fields.required("recipient", FaultCode::InvalidNumber);
-    let text = fields.required_text("text").map(std::borrow::Cow::into_owned);
-    if text.as_deref() == Some("") {
-        fields.fault("text", FaultCode::Required, message_limits::TEXT_REQUIRED);
-    }
-    let reference = fields.text("reference").map(std::borrow::Cow::into_owned);
-    if let Some(detail) = reference.as_deref().and_then(message_limits::reference_error) {
-        fields.fault("reference", FaultCode::TooLong, detail);
-    }
-    let validity = fields.number("validitySeconds", &message_limits::VALIDITY_SECONDS);
-    let max_parts =
-        fields.number("maxParts", &message_limits::MAX_PARTS).and_then(|n| u16::try_from(n).ok());
+    let text: Option<MessageText> = fields.required("text", FaultCode::Required);
+    let reference: Option<Reference> = fields.optional("reference", FaultCode::TooLong);
+    let validity: Option<Validity> = fields.number("validitySeconds");
+    let max_parts: Option<MaxParts> = fields.number("maxParts");
     let dry_run = fields.flag("dryRun").unwrap_or(false);
     // The safe default: opt-outs are enforced unless the client says otherwise.
     let block_optout = fields.flag("blockOptout").unwrap_or(true);
@@ -174,8 +166,7 @@ fn parse(json: &[u8]) -> Result<(SendRequest, bool), Problem> {
     let (Some(originator), Some(recipient), Some(text)) = (originator, recipient, text) else {
         return Err(Problem::invalid("A required field is missing.", Vec::new()));
     };
-    let validity = validity.and_then(|s| u64::try_from(s).ok());
-    let validity = validity.map_or(DEFAULT_VALIDITY, Duration::from_secs);
+    let validity = validity.unwrap_or_default();
     let send =
         SendRequest { originator, recipient, text, reference, validity, max_parts, block_optout };
     Ok((send, dry_run))

@@ -1,5 +1,6 @@
 //! Parameters and headers that several operations share.
 
+use heliograph_domain::fields::IdempotencyKey;
 use std::collections::BTreeMap;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -40,7 +41,8 @@ pub(crate) fn parameters() -> BTreeMap<String, RefOr<Parameter>> {
     let limit = ObjectBuilder::new().schema_type(Type::Integer);
     let limit = limit.minimum(Some(1)).maximum(Some(100)).default(Some(50.into()));
     let cursor = text().pattern(Some("^[A-Za-z0-9_-]+$"));
-    let key = text().min_length(Some(1)).max_length(Some(255)).pattern(Some("^[ -~]+$"));
+    let key = text().min_length(Some(1)).max_length(Some(IdempotencyKey::MAX_LENGTH));
+    let key = key.pattern(Some("^[ -~]+$"));
     let key = key.examples(["0b8f6d1e-order-7"]);
     [
         (

@@ -14,6 +14,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
+use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_service::identity::accounts::{self, Member};
@@ -24,7 +25,6 @@ use uuid::Uuid;
 
 /// Accounts per page.
 const PAGE_SIZE: usize = 25;
-const NOTE_LIMIT: usize = 200;
 /// The longest search text: the longest email address.
 const SEARCH_LIMIT: usize = 254;
 const HERE: &str = "/operator/accounts";
@@ -204,15 +204,13 @@ async fn credit(
         Ok(Amount::ZERO) => Err("Enter an amount other than zero.".to_owned()),
         other => other.map_err(|error| error.to_string()),
     };
-    if form.text("note").chars().count() > NOTE_LIMIT {
-        errors.add("note", format!("Enter at most {NOTE_LIMIT} characters."));
-    }
+    let note: Option<CreditNote> = form.parse("note", &mut errors);
     let account = AccountId(id);
-    let result = match (&amount, errors.is_empty()) {
-        (Ok(amount), true) => {
+    let result = match (&amount, note) {
+        (Ok(amount), Some(note)) => {
             let actor =
                 request.visitor.operator_actor(account, &request.client.address.to_string());
-            accounts::credit_once(&app.context, &actor, key, *amount, form.text("note")).await
+            accounts::credit_once(&app.context, &actor, key, *amount, &note).await
         }
         _ => Ok(()),
     };

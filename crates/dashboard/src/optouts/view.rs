@@ -11,6 +11,7 @@ use crate::state::DashboardState;
 use askama::Template;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
+use heliograph_domain::fields::ListName;
 use heliograph_domain::id::OptoutListId;
 use heliograph_domain::optout::{Optout, OptoutList, OptoutSource};
 use heliograph_domain::phone::Recipient;

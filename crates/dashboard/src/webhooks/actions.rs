@@ -14,13 +14,11 @@ use axum::response::Response;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::WebhookEndpoint;
 use heliograph_service::kernel::error::Error;
-use heliograph_service::kernel::idempotency::IdempotencyKey;
 use heliograph_service::webhooks::endpoints;
 use heliograph_service::webhooks::history::HistoryFilter;
 use heliograph_service::webhooks::replay::{self, ReplaySelection};
 use std::sync::Arc;
 use std::time::Duration;
-use uuid::Uuid;
 
 /// The period whose failed events are replayed: retries last as long.
 const REPLAY_PERIOD: Duration = Duration::from_secs(3 * 86_400);
@@ -35,12 +33,6 @@ async fn manageable(
     let endpoint = detail::find_endpoint(app, request, id).await?;
     let path = format!("/settings/webhooks/{}", endpoint.id);
     Ok((endpoint, path))
-}
-
-fn idempotency_key(posted: &SessionForm) -> Result<IdempotencyKey, PageError> {
-    let key: Uuid =
-        posted.form.text("idempotency_key").parse().map_err(|_| PageError::invalid_form())?;
-    Ok(IdempotencyKey { key: key.to_string(), fingerprint: [0; 32] })
 }
 
 pub(super) async fn set_event_kinds(
@@ -87,7 +79,7 @@ pub(super) async fn rotate_secret(
     let (endpoint, path) = manageable(&app, &posted.request, &id).await?;
     let caller = posted.request.caller();
     let actor = posted.request.actor();
-    let once = idempotency_key(&posted)?;
+    let once = posted.form.request_key()?;
     endpoints::rotate_once(&app.context, &caller, &actor, endpoint.id, once).await?;
     Ok(session::redirect_with_notice(&path, "rotated"))
 }
@@ -143,7 +135,7 @@ pub(super) async fn replay(
             form.text("event").parse().map_err(|_| PageError::invalid_form())?,
         ]),
     };
-    let once = idempotency_key(&posted)?;
+    let once = posted.form.request_key()?;
     let caller = posted.request.caller();
     let done = replay::replay_once(&app.context, &caller, endpoint.id, again, once).await;
     match done {

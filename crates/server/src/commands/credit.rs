@@ -4,6 +4,7 @@ use crate::commands::context::{CommandContext, or_not_found};
 use crate::output;
 use anyhow::bail;
 use clap::Args;
+use heliograph_domain::fields::CreditNote;
 use heliograph_domain::money::Amount;
 use heliograph_service::identity::accounts;
 use heliograph_service::kernel::error::Error;
@@ -24,9 +25,9 @@ pub(crate) struct CreditArgs {
     /// Amount in the account's currency, such as 25.00; negative to remove funds
     #[arg(long, allow_hyphen_values = true)]
     amount: Amount,
-    /// Reason, recorded in the ledger
+    /// Reason, recorded in the ledger; up to 200 characters
     #[arg(long, default_value = "")]
-    note: String,
+    note: CreditNote,
 }
 
 pub(crate) async fn run(command: &CommandContext, what: &CreditArgs) -> anyhow::Result<ExitCode> {

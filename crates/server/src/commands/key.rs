@@ -5,9 +5,10 @@ use crate::{output, welcome};
 use anyhow::bail;
 use clap::{Subcommand, ValueEnum};
 use heliograph_domain::account::{Mode, Scope, Scopes};
+use heliograph_domain::fields::KeyName;
 use heliograph_domain::id::ApiKeyId;
 use heliograph_service::identity::accounts;
-use heliograph_service::identity::api_keys::{self, ApiKeyRecord, KeySpec, LONGEST_NAME};
+use heliograph_service::identity::api_keys::{self, ApiKeyRecord, KeySpec};
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::error::{ConflictReason, Error};
 use serde_json::{Value, json};
@@ -30,8 +31,8 @@ pub(crate) enum KeyCommand {
         #[arg(long)]
         test: bool,
         /// Display name of the key
-        #[arg(long, default_value = "key", value_parser = name)]
-        name: String,
+        #[arg(long, default_value = "key")]
+        name: KeyName,
         /// Permission to grant; repeat for more [default: all]
         #[arg(long, value_enum)]
         scope: Vec<ScopeArg>,
@@ -62,15 +63,6 @@ pub(crate) enum ScopeArg {
     Read,
     /// Manage contacts, lists and campaigns
     Manage,
-}
-
-/// Parses the name of a key: 1 to 100 printable characters.
-fn name(text: &str) -> Result<String, String> {
-    let length = text.chars().count();
-    match (1..=LONGEST_NAME).contains(&length) && !text.chars().any(char::is_control) {
-        true => Ok(text.to_owned()),
-        false => Err("must be 1 to 100 printable characters".to_owned()),
-    }
 }
 
 fn scopes(args: &[ScopeArg]) -> Scopes {

@@ -1,17 +1,17 @@
 //! CSV files of phone numbers. Invalid rows are reported and do not affect the others.
 
-use heliograph_domain::phone::Recipient;
+use heliograph_domain::fields::{FieldError, Note};
+use heliograph_domain::phone::{BadRecipient, Recipient};
 use std::borrow::Cow;
 
 /// The maximum number of invalid rows that are reported; all are counted.
 const MAX_ERRORS: usize = 1_000;
-const NOTE_LIMIT: usize = 255;
 
 /// The number of characters of an invalid number that are reported.
 const MAX_EXCERPT: usize = 50;
 
 /// A number and its note.
-type Entry = (Recipient, Option<String>);
+type Entry = (Recipient, Option<Note>);
 
 /// An invalid row of a CSV file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -261,15 +261,9 @@ impl Lines<'_> {
 }
 
 fn read(number: &str, note: Option<&str>) -> Result<Entry, String> {
-    let number =
-        number.parse().map_err(|e: heliograph_domain::phone::BadRecipient| e.to_string())?;
-    match note {
-        Some(note) if note.chars().count() > NOTE_LIMIT => {
-            Err(format!("the note exceeds {NOTE_LIMIT} characters"))
-        }
-        Some(note) if note.contains('\0') => Err("the note contains the character NUL".to_owned()),
-        note => Ok((number, note.map(str::to_owned))),
-    }
+    let number = number.parse().map_err(|e: BadRecipient| e.to_string())?;
+    let note = note.map(str::parse).transpose().map_err(|e: FieldError| e.to_string())?;
+    Ok((number, note))
 }
 
 #[cfg(test)]
@@ -280,7 +274,7 @@ mod tests {
     fn invalid_rows_are_reported_and_valid_ones_kept() {
         let file = "\u{feff}Note, NUMBER\r\nasked,+447700900123\n\n,\"447700900124\"\nx,12\n,\nz\n";
         let read = parse_strict(file.as_bytes()).unwrap();
-        let expected = [(447_700_900_123, Some("asked".to_owned())), (447_700_900_124, None)];
+        let expected = [(447_700_900_123, Some("asked".parse().unwrap())), (447_700_900_124, None)];
         assert_eq!(read.numbers, expected.map(|(n, note)| (Recipient(n), note)));
         assert_eq!((read.invalid, read.errors[0].row, &*read.errors[0].number), (3, 5, "12"));
     }
@@ -293,7 +287,7 @@ mod tests {
             let read = parse_strict(rows.join(end).as_bytes()).unwrap();
             let lines: Vec<_> = read.errors.iter().map(|e| (e.row, &*e.number)).collect();
             assert_eq!(lines, [(2, "1"), (5, "2"), (8, "3")], "{end:?}");
-            assert_eq!(read.numbers[0].1.as_deref(), Some("a \"b\""));
+            assert_eq!(read.numbers[0].1, Some("a \"b\"".parse().unwrap()));
         }
     }
 
@@ -323,7 +317,7 @@ mod tests {
             assert_eq!(parse_lenient(file.as_bytes()).unwrap().numbers, good, "{file}");
         }
         let read = parse_lenient(b"\xef\xbb\xbf+447700900123,\"by phone\"\n12\n").unwrap();
-        assert_eq!(read.numbers[0].1.as_deref(), Some("by phone"));
+        assert_eq!(read.numbers[0].1, Some("by phone".parse().unwrap()));
         assert!(
             read.errors[0].describe().starts_with("Line 2: “12”: "),
             "{}",
@@ -356,7 +350,8 @@ mod tests {
             assert_eq!((&read.numbers[..], read.invalid), (&good[..], 0), "{file:?}");
         }
         let read = parse_lenient(b"+447700900123,order 7\n+447700900124,+44770\n").unwrap();
-        let notes: Vec<_> = read.numbers.iter().map(|(_, note)| note.as_deref()).collect();
+        let notes: Vec<_> =
+            read.numbers.iter().map(|(_, note)| note.as_ref().map(Note::as_str)).collect();
         assert_eq!(notes, [Some("order 7"), Some("+44770")]);
         let error = parse_lenient(b"PK\x03\x04...").unwrap_err();
         assert_eq!(error, NumberFileError::Spreadsheet);
@@ -366,6 +361,17 @@ mod tests {
     fn error_of_a_long_line_is_truncated() {
         let read = parse_lenient("7".repeat(2_000_000).as_bytes()).unwrap();
         assert!(read.invalid == 1 && read.errors[0].describe().len() < 300);
+    }
+
+    #[test]
+    fn row_with_an_invalid_note_is_skipped() {
+        let file = format!("number,note\n447700900123,{}\n447700900124,a\0\n", "短".repeat(256));
+        let read = parse_strict(file.as_bytes()).unwrap();
+        let details: Vec<_> = read.errors.iter().map(|e| &*e.detail).collect();
+        let too_long = "the note must not exceed 255 characters";
+        assert_eq!(details, [too_long, "the note must not contain the character '\\0'"]);
+        let file = format!("number,note\n447700900123,{}\n", "短".repeat(255));
+        assert_eq!(parse_strict(file.as_bytes()).unwrap().numbers.len(), 1);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::kernel::error::{ConflictReason, Error, Result};
 use crate::kernel::idempotency::{IdempotentOutcome, IdempotentRequest};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::fields::{ListName, Note};
 use heliograph_domain::id::{AccountId, OptoutListId};
 use heliograph_domain::message::Message;
 use heliograph_domain::optout::{DEFAULT_LIST, Optout, OptoutList, OptoutSource};
@@ -114,7 +115,7 @@ async fn find(conn: &mut Conn, caller: &Caller, which: OptoutListRef) -> Result<
 pub async fn create_list(
     cx: &Context,
     caller: &Caller,
-    name: String,
+    name: ListName,
     asked: IdempotentRequest<'_, OptoutList>,
 ) -> Result<IdempotentOutcome<OptoutList>> {
     caller.require_scope(Scope::Manage)?;
@@ -124,6 +125,7 @@ pub async fn create_list(
     let (id, created_at) = cx.next_id();
     let account = caller.account;
     let mode = caller.mode;
+    let name = name.into_string();
     let standard = false;
     let list = OptoutList { id: OptoutListId(id), account, mode, name, standard, created_at };
     let mut tx = cx.db.write().await?;
@@ -199,7 +201,7 @@ pub struct NewOptout {
     /// The number.
     pub number: Recipient,
     /// The note of the person who adds it.
-    pub note: Option<String>,
+    pub note: Option<Note>,
 }
 
 /// Adds a number to a list; returns the entry and whether it is new. An existing entry keeps its
@@ -223,7 +225,7 @@ pub async fn add(
         source: OptoutSource::Api,
         message: None,
         originator: None,
-        note,
+        note: note.map(Note::into_string),
         at: cx.db.now(),
     };
     let new = !optouts::add(&mut tx, &[(list, &optout)]).await?.is_empty();
@@ -243,7 +245,7 @@ pub async fn import(
     cx: &Context,
     caller: &Caller,
     which: OptoutListRef,
-    numbers: Vec<(Recipient, Option<String>)>,
+    numbers: Vec<(Recipient, Option<Note>)>,
     asked: IdempotentRequest<'_, usize>,
 ) -> Result<IdempotentOutcome<usize>> {
     caller.require_scope(Scope::Manage)?;
@@ -257,12 +259,12 @@ pub async fn import(
         let mut tx = cx.db.write().await?;
         let list = find(&mut tx, caller, which).await?.id;
         let at = cx.db.now();
-        let row = |(number, note): &(Recipient, Option<String>)| Optout {
+        let row = |(number, note): &(Recipient, Option<Note>)| Optout {
             number: *number,
             source: OptoutSource::Import,
             message: None,
             originator: None,
-            note: note.clone(),
+            note: note.as_ref().map(Note::to_string),
             at,
         };
         let rows: Vec<Optout> = batch.iter().map(row).collect();

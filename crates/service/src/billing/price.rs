@@ -3,6 +3,7 @@
 use crate::kernel::context::Settings;
 use crate::kernel::error::{Error, Result};
 use heliograph_domain::account::Mode;
+use heliograph_domain::fields::MaxParts;
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
@@ -30,10 +31,10 @@ pub fn quote(
     mode: Mode,
     recipient: Recipient,
     text: &str,
-    max_parts: Option<u16>,
+    max_parts: Option<MaxParts>,
 ) -> Result<Quote> {
     let size = text::measure(text);
-    let allowed = max_parts.map_or(text::MAX_PARTS, |m| m.min(text::MAX_PARTS));
+    let allowed = max_parts.map_or(text::MAX_PARTS, |max| max.get().min(text::MAX_PARTS));
     if size.parts > allowed {
         return Err(Error::TooManyParts { parts: size.parts, allowed });
     }

@@ -7,6 +7,7 @@ use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_store::Conn;
@@ -106,8 +107,14 @@ pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> 
 /// # Errors
 /// [`Error::InsufficientBalance`] when less is available than debited.
 #[boxed]
-pub async fn credit(cx: &Context, account: AccountId, amount: Amount, note: &str) -> Result<()> {
+pub async fn credit(
+    cx: &Context,
+    account: AccountId,
+    amount: Amount,
+    note: &CreditNote,
+) -> Result<()> {
     let (id, at) = cx.next_id();
+    let note = note.as_str();
     let entry = LedgerEntry { id, account, kind: LedgerKind::Credit, amount, note, at };
     let mut tx = cx.db.write().await?;
     add(&mut tx, &entry).await?;
@@ -133,10 +140,11 @@ pub async fn credit_once(
     actor: &Actor,
     once: Uuid,
     amount: Amount,
-    note: &str,
+    note: &CreditNote,
 ) -> Result<()> {
     let account = actor.account;
     let at = cx.db.now();
+    let note = note.as_str();
     let entry = LedgerEntry { id: once, account, kind: LedgerKind::Credit, amount, note, at };
     let mut tx = cx.db.write().await?;
     if add(&mut tx, &entry).await? == AddOutcome::AlreadyAdded {

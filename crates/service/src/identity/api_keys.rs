@@ -4,9 +4,10 @@ use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
-use crate::kernel::idempotency::{API_KEYS, IdempotencyKey, IdempotentRequest};
+use crate::kernel::idempotency::{API_KEYS, IdempotentRequest, RequestKey};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scopes};
+use heliograph_domain::fields::KeyName;
 use heliograph_domain::id::{AccountId, ApiKeyId};
 use heliograph_domain::secret::{self, KeyHash};
 use heliograph_domain::time::Timestamp;
@@ -23,8 +24,6 @@ const REMEMBERED: usize = 10_000;
 const MOST: i64 = 1_000;
 /// The number of revoked keys that are listed.
 const REVOKED: i64 = 50;
-/// The longest name, in characters.
-pub const LONGEST_NAME: usize = 100;
 
 /// Authenticates API keys. The cache only saves the first look-up of requests that check the key
 /// again inside their transaction; all other requests ask the database each time.
@@ -174,7 +173,7 @@ pub struct KeySpec<'a> {
     /// The permissions.
     pub scopes: Scopes,
     /// The name.
-    pub name: &'a str,
+    pub name: &'a KeyName,
 }
 
 /// Creates a key. `random` holds 64 secure random bytes.
@@ -203,7 +202,7 @@ pub async fn create_once(
     caller: &Caller,
     actor: &Actor,
     spec: KeySpec<'_>,
-    once: IdempotencyKey,
+    once: RequestKey,
 ) -> Result<Option<CreatedKey>> {
     let keep = |id: &ApiKeyId| id.to_string();
     let asked = IdempotentRequest::new(caller, API_KEYS, "", Some(once), &keep);
@@ -240,7 +239,7 @@ async fn insert(
         account: actor.account,
         mode,
         scopes,
-        name: name.to_owned(),
+        name: name.to_string(),
         created_at,
         revoked_at: None,
         last_used_at: None,

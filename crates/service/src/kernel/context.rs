@@ -4,6 +4,7 @@ use crate::kernel::error::{Error, Result};
 use crate::kernel::notifier::ChangeNotifier;
 use heliograph_domain::carrier::RoutingTable;
 use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
+use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::{CarrierId, Ids, NodeId};
 use heliograph_domain::rate::Rates;
 use heliograph_domain::secret::{Random, Token};
@@ -76,11 +77,11 @@ pub struct SignUpSettings {
 #[derive(Clone, Default, Debug)]
 pub struct KeywordReplies {
     /// The reply to STOP.
-    pub stop: Option<String>,
+    pub stop: Option<MessageText>,
     /// The reply to START.
-    pub start: Option<String>,
+    pub start: Option<MessageText>,
     /// The reply to HELP.
-    pub help: Option<String>,
+    pub help: Option<MessageText>,
 }
 
 impl Context {

@@ -7,15 +7,16 @@ use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use async_recursion::async_recursion as boxed;
+use heliograph_domain::fields::IdempotencyKey;
 use heliograph_store::Conn;
 use heliograph_store::idempotency::{self, ScopedKey};
 use uuid::Uuid;
 
-/// An idempotency key with the SHA-256 fingerprint of its request.
+/// The idempotency key of a request, with the fingerprint that detects its use for another request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct IdempotencyKey {
+pub struct RequestKey {
     /// The key as the client sent it.
-    pub key: String,
+    pub key: IdempotencyKey,
     /// The SHA-256 of the request body.
     pub fingerprint: [u8; 32],
 }
@@ -42,11 +43,14 @@ impl<'a, T> IdempotentRequest<'a, T> {
         caller: &Caller,
         route: i16,
         place: &str,
-        once: Option<IdempotencyKey>,
+        once: Option<RequestKey>,
         keep: &'a (dyn Fn(&T) -> String + Send + Sync),
     ) -> Self {
         let record = once.map(|once| {
-            let key = if place.is_empty() { once.key } else { format!("{place} {}", once.key) };
+            let key = match place {
+                "" => once.key.into_string(),
+                place => format!("{place} {}", once.key),
+            };
             (ScopedKey { account: caller.account, mode: caller.mode, route, key }, once.fingerprint)
         });
         Self { record, keep }

@@ -6,6 +6,7 @@ use crate::kernel::error::{Error, Result};
 use crate::messaging::inbound;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::fields::ReplyText;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
@@ -31,7 +32,7 @@ pub async fn reply(
     caller: &Caller,
     id: Uuid,
     handset: Recipient,
-    text: &str,
+    text: ReplyText,
 ) -> Result<()> {
     caller.require_scope(Scope::Send)?;
     if caller.mode != Mode::Test {
@@ -48,7 +49,7 @@ pub async fn reply(
         account: caller.account,
         handset,
         originator: last.originator.as_str().to_owned(),
-        text: text.to_owned(),
+        text: text.into_string(),
         at: cx.db.now(),
     };
     handset_replies::insert(&mut tx, &reply).await?;

@@ -8,11 +8,12 @@ use crate::kernel::commands::command::Command;
 use crate::kernel::commands::progress::KeywordReply;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, NotCancellableReason, Result};
-use crate::kernel::idempotency::IdempotencyKey;
+use crate::kernel::idempotency::RequestKey;
 use crate::kernel::writer::Writer;
 use crate::messaging::cancel;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::fields::{MaxParts, MessageText, Reference, Validity};
 use heliograph_domain::id::{AccountId, ApiKeyId, MessageId, OptoutListId};
 use heliograph_domain::message::{Message, MessageState, MessageStatus};
 use heliograph_domain::originator::Originator;
@@ -25,11 +26,7 @@ pub use heliograph_store::messaging::messages::{MessageFilter, MessagePage};
 use heliograph_store::messaging::parts;
 use heliograph_store::messaging::queue;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::oneshot;
-
-/// The validity of a message when its sender specifies none: 48 h.
-pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(172_800);
 
 /// The number of attempts to find a message in the queue while it moves.
 const CANCEL_TRIES: u32 = 3;
@@ -42,13 +39,13 @@ pub struct SendRequest {
     /// The recipient.
     pub recipient: Recipient,
     /// The text.
-    pub text: String,
+    pub text: MessageText,
     /// The client's reference.
-    pub reference: Option<String>,
+    pub reference: Option<Reference>,
     /// The time after which the message expires.
-    pub validity: Duration,
+    pub validity: Validity,
     /// The largest number of parts allowed.
-    pub max_parts: Option<u16>,
+    pub max_parts: Option<MaxParts>,
     /// True to reject recipients on the default opt-out list.
     pub block_optout: bool,
 }
@@ -79,7 +76,7 @@ pub async fn dry_run(cx: &Context, caller: &Caller, send: &SendRequest) -> Resul
 
 fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quote> {
     caller.require_scope(Scope::Send)?;
-    price::quote(&cx.settings(), caller.mode, send.recipient, &send.text, send.max_parts)
+    price::quote(&cx.settings(), caller.mode, send.recipient, send.text.as_str(), send.max_parts)
 }
 
 /// Accepts a message: when this returns, the message is durable and will be sent.
@@ -94,7 +91,7 @@ pub async fn send(
     writer: &Writer,
     caller: &Caller,
     send: SendRequest,
-    once: Option<IdempotencyKey>,
+    once: Option<RequestKey>,
 ) -> Result<SendResult> {
     let quote = quote(cx, caller, &send)?;
     let sender = Sender {
@@ -107,7 +104,8 @@ pub async fn send(
     let (reply, answer) = oneshot::channel();
     let idempotency = once.map(|o| {
         let route = idempotency::SEND_SMS;
-        (ScopedKey { account: caller.account, mode: caller.mode, route, key: o.key }, o.fingerprint)
+        let key = o.key.into_string();
+        (ScopedKey { account: caller.account, mode: caller.mode, route, key }, o.fingerprint)
     });
     let accept = Accept { message: message.clone(), idempotency, reply };
     writer.try_send(Command::Accept(accept))?;
@@ -132,14 +130,14 @@ pub async fn send(
 #[boxed]
 pub async fn send_keyword_reply(cx: &Context, writer: &Writer, answer: KeywordReply) -> Result<()> {
     let KeywordReply { account, mode, from, to, text } = answer;
-    let quote = price::quote(&cx.settings(), mode, to, &text, None)?;
+    let quote = price::quote(&cx.settings(), mode, to, text.as_str(), None)?;
     let originator = from.parse().map_err(|_| Error::NotFound)?;
     let send = SendRequest {
         originator,
         recipient: to,
         text,
         reference: None,
-        validity: DEFAULT_VALIDITY,
+        validity: Validity::DEFAULT,
         max_parts: None,
         block_optout: false,
     };
@@ -173,8 +171,8 @@ fn compose(cx: &Context, sender: &Sender, send: SendRequest, quote: price::Quote
         country: send.recipient.country(),
         recipient: send.recipient,
         originator: send.originator,
-        text: send.text,
-        reference: send.reference,
+        text: send.text.into_string(),
+        reference: send.reference.map(Reference::into_string),
         encoding: quote.encoding,
         parts: quote.parts,
         part_price: quote.part_price,
@@ -182,7 +180,7 @@ fn compose(cx: &Context, sender: &Sender, send: SendRequest, quote: price::Quote
         optout_list: sender.list.map(|list| list.0),
         accepted_at: now,
         scheduled_for: None,
-        expires_at: now.after(send.validity),
+        expires_at: now.after(send.validity.duration()),
     }
 }
 

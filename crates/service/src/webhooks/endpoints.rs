@@ -4,7 +4,7 @@ use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, InvalidEndpoint, Result};
-use crate::kernel::idempotency::{ENDPOINTS, IdempotencyKey, IdempotentRequest, ROTATIONS};
+use crate::kernel::idempotency::{ENDPOINTS, IdempotentRequest, ROTATIONS, RequestKey};
 use crate::webhooks::deliveries::URGENT;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
@@ -75,7 +75,7 @@ pub async fn add_once(
     caller: &Caller,
     actor: &Actor,
     wish: NewEndpoint,
-    once: IdempotencyKey,
+    once: RequestKey,
 ) -> Result<EndpointId> {
     let keep = |id: &EndpointId| id.to_string();
     let asked = IdempotentRequest::new(caller, ENDPOINTS, "", Some(once), &keep);
@@ -245,7 +245,7 @@ pub async fn rotate_once(
     caller: &Caller,
     actor: &Actor,
     id: EndpointId,
-    once: IdempotencyKey,
+    once: RequestKey,
 ) -> Result<()> {
     let secret = secret(cx)?;
     let until = cx.db.now().after(SECRET_OVERLAP);

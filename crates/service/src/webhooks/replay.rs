@@ -3,7 +3,7 @@
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, InvalidEndpoint, Result};
-use crate::kernel::idempotency::{IdempotencyKey, IdempotentRequest, REPLAYS};
+use crate::kernel::idempotency::{IdempotentRequest, REPLAYS, RequestKey};
 use crate::webhooks::endpoints::get;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
@@ -80,7 +80,7 @@ pub async fn replay_once(
     caller: &Caller,
     id: EndpointId,
     again: ReplaySelection,
-    once: IdempotencyKey,
+    once: RequestKey,
 ) -> Result<Option<u64>> {
     let keep = |(): &()| String::new();
     let asked = IdempotentRequest::new(caller, REPLAYS, &id.to_string(), Some(once), &keep);

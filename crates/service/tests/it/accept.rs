@@ -3,6 +3,7 @@
 use crate::node::{Node, idempotency_key, is_overloaded, parts, text};
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::carrier::RoutingTable;
+use heliograph_domain::fields::{CreditNote, MaxParts};
 use heliograph_domain::money::Amount;
 use heliograph_service::identity::accounts;
 use heliograph_service::identity::api_keys::{self, KeySpec};
@@ -134,7 +135,7 @@ async fn refused_request_frees_its_idempotency_key() {
     let twins = || [1, 1].map(|body| (text("Hello"), idempotency_key("k", body))).into();
     let sent = node.send_all(&ann, twins()).await;
     assert_eq!(sent.iter().map(summary).collect::<Vec<_>>(), ["no money", "no money"]);
-    accounts::credit(&node.cx, ann.account, Amount(1), "").await.unwrap();
+    accounts::credit(&node.cx, ann.account, Amount(1), &CreditNote::default()).await.unwrap();
     let sent = node.send_all(&ann, twins()).await;
     let mut summary: Vec<_> = sent.iter().map(summary).collect();
     summary.sort_unstable();
@@ -173,7 +174,8 @@ async fn scope_is_checked_in_the_transaction() {
     let node = Node::start(&db).await;
     let ann = node.account("ann@example.com", 1_000).await;
     let reading = [Scope::Read].into_iter().collect();
-    let spec = KeySpec { mode: Mode::Live, scopes: reading, name: "reader" };
+    let name = "reader".parse().unwrap();
+    let spec = KeySpec { mode: Mode::Live, scopes: reading, name: &name };
     let by = Actor::operator(ann.account);
     let (key, _) = api_keys::create(&node.cx, &by, spec, &[7; 64]).await.unwrap();
     let honest = Caller { key: Some(key), scopes: reading, ..(*ann).clone() };
@@ -190,7 +192,7 @@ async fn invalid_sends_are_refused_before_anything_is_stored() {
     let db = TestDb::new().await;
     let node = Node::start(&db).await;
     let ann = node.account("ann@example.com", 1_000).await;
-    let short = messages::SendRequest { max_parts: Some(1), ..parts(2) };
+    let short = messages::SendRequest { max_parts: MaxParts::try_from(1).ok(), ..parts(2) };
     let sent = node.send_all(&ann, vec![(short, idempotency_key("k", 1))]).await;
     assert!(matches!(sent[0], Err(Error::TooManyParts { parts: 2, allowed: 1 })), "{sent:?}");
     let nowhere = Settings { routes: RoutingTable::default(), ..(*node.cx.settings()).clone() };

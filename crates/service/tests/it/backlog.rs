@@ -2,6 +2,7 @@
 
 use crate::node::{Node, accepted, outcome, text};
 use futures_util::FutureExt;
+use heliograph_domain::fields::Validity;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{Message, MessageStatus};
 use heliograph_service::kernel::commands::accept::{Accept, AcceptOutcome};
@@ -79,7 +80,8 @@ async fn claim_of_expired_messages_is_followed_by_another() {
     let node = Node::with(&db, db.db.clone(), 1, 4).await;
     let ann = node.account("ann@example.com", 10_000).await;
     for _ in 0..4 {
-        node.send(&ann, SendRequest { validity: Duration::from_secs(60), ..text("Hello") }).await;
+        node.send(&ann, SendRequest { validity: Validity::try_from(60).unwrap(), ..text("Hello") })
+            .await;
     }
     let alive = node.send(&ann, text("Hello")).await;
     db.clock.advance(Duration::from_secs(61));

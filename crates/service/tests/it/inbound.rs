@@ -69,7 +69,7 @@ pub(crate) async fn texts(node: &Node, caller: &Caller) -> Vec<(String, bool)> {
 
 /// Configures confirmations for keywords.
 pub(crate) fn set_keyword_replies(node: &mut Node) {
-    let reply = |text: &str| Some(text.to_owned());
+    let reply = |text: &str| text.parse().ok();
     let keyword_replies =
         KeywordReplies { stop: reply("Bye"), start: reply("Hi"), help: reply("Ask us") };
     let settings = Settings { keyword_replies, ..(*node.cx.settings()).clone() };

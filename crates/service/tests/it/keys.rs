@@ -22,7 +22,8 @@ async fn create_key(
     mode: Mode,
     scopes: Scopes,
 ) -> (ApiKeyId, ApiKey) {
-    let spec = KeySpec { mode, scopes, name: "till 1" };
+    let name = "till 1".parse().unwrap();
+    let spec = KeySpec { mode, scopes, name: &name };
     api_keys::create(&node.cx, &Actor::operator(account), spec, &[42; 64]).await.unwrap()
 }
 
@@ -100,7 +101,8 @@ async fn malformed_key_is_not_looked_up() {
         );
     }
     let by = Actor::operator(account);
-    let spec = KeySpec { mode: Mode::Live, scopes: Scopes::ALL, name: "" };
+    let name = "till 1".parse().unwrap();
+    let spec = KeySpec { mode: Mode::Live, scopes: Scopes::ALL, name: &name };
     let short = api_keys::create(&node.cx, &by, spec, &[1; 29]).await;
     assert!(matches!(short, Err(Error::Internal(_))));
 }
@@ -112,9 +114,10 @@ async fn account_is_created_once_and_never_overdrawn() {
     let account = accounts::create(&node.cx, "ann@x.org", "EUR", false).await.unwrap().unwrap();
     assert_eq!(accounts::create(&node.cx, "ann@x.org", "EUR", true).await.unwrap(), None);
     assert!(matches!(accounts::by_email(&node.cx, "bob@x.org").await, Err(Error::NotFound)));
-    accounts::credit(&node.cx, account, Amount(500), "cash").await.unwrap();
-    accounts::credit(&node.cx, account, Amount(-500), "cash").await.unwrap();
-    let overdrawn = accounts::credit(&node.cx, account, Amount(-1), "cash").await;
+    let cash = "cash".parse().unwrap();
+    accounts::credit(&node.cx, account, Amount(500), &cash).await.unwrap();
+    accounts::credit(&node.cx, account, Amount(-500), &cash).await.unwrap();
+    let overdrawn = accounts::credit(&node.cx, account, Amount(-1), &cash).await;
     assert!(matches!(overdrawn, Err(Error::InsufficientBalance)));
     let found = accounts::by_email(&node.cx, "ann@x.org").await.unwrap();
     assert_eq!((found.id, found.available), (account, Amount::ZERO));

@@ -3,6 +3,7 @@
 
 use futures_util::future::join_all;
 use heliograph_domain::account::{Mode, Scopes};
+use heliograph_domain::fields::{CreditNote, Validity};
 use heliograph_domain::id::{AccountId, CarrierId, MessageId};
 use heliograph_domain::message::{MessageState, MessageStatus};
 use heliograph_domain::money::Amount;
@@ -20,10 +21,10 @@ use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::progress::{Progress, RecordProgress, Settlement};
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::error::{Error, Result};
-use heliograph_service::kernel::idempotency::IdempotencyKey;
+use heliograph_service::kernel::idempotency::RequestKey;
 use heliograph_service::kernel::writer::{self, Writer};
 use heliograph_service::messaging::dispatch::{DispatchQueue, DispatchQueues, evaluate_outcomes};
-use heliograph_service::messaging::messages::{self, DEFAULT_VALIDITY, SendRequest, SendResult};
+use heliograph_service::messaging::messages::{self, SendRequest, SendResult};
 use heliograph_service::operations::check;
 use heliograph_service::operations::nodes;
 use heliograph_service::webhooks::events::DeliveryQueues;
@@ -103,7 +104,7 @@ impl Node {
     pub(crate) async fn send_all(
         &self,
         caller: &Caller,
-        all: Vec<(SendRequest, Option<IdempotencyKey>)>,
+        all: Vec<(SendRequest, Option<RequestKey>)>,
     ) -> Vec<Result<SendResult>> {
         self.writing(async |writer: Writer| {
             let send = |(send, key)| messages::send(&self.cx, &writer, caller, send, key);
@@ -178,7 +179,7 @@ impl Node {
     pub(crate) async fn account(&self, email: &str, amount: i64) -> Arc<Caller> {
         let made = accounts::create(&self.cx, email, "EUR", false).await.unwrap().unwrap();
         if amount > 0 {
-            accounts::credit(&self.cx, made, Amount(amount), "thanks").await.unwrap();
+            accounts::credit(&self.cx, made, Amount(amount), &CreditNote::default()).await.unwrap();
         }
         self.key(made, Mode::Live).await
     }
@@ -190,7 +191,8 @@ impl Node {
         random[..16].copy_from_slice(name.as_bytes());
         random.iter_mut().for_each(|b| *b %= 248);
         let by = Actor::operator(account);
-        let spec = KeySpec { mode, scopes: Scopes::ALL, name: "key" };
+        let name = "key".parse().unwrap();
+        let spec = KeySpec { mode, scopes: Scopes::ALL, name: &name };
         let (_, key) = api_keys::create(&self.cx, &by, spec, &random).await.unwrap();
         Keyring::default().authenticate(&self.cx, key.reveal()).await.unwrap()
     }
@@ -201,9 +203,9 @@ pub(crate) fn text(text: &str) -> SendRequest {
     SendRequest {
         originator: "Shop".parse().unwrap(),
         recipient: ANN,
-        text: text.to_owned(),
+        text: text.parse().unwrap(),
         reference: None,
-        validity: DEFAULT_VALIDITY,
+        validity: Validity::DEFAULT,
         max_parts: None,
         block_optout: true,
     }
@@ -214,8 +216,8 @@ pub(crate) fn parts(n: usize) -> SendRequest {
     text(&"x".repeat(if n == 1 { 5 } else { n * 153 }))
 }
 
-pub(crate) fn idempotency_key(key: &str, fingerprint: u8) -> Option<IdempotencyKey> {
-    Some(IdempotencyKey { key: key.to_owned(), fingerprint: [fingerprint; 32] })
+pub(crate) fn idempotency_key(key: &str, fingerprint: u8) -> Option<RequestKey> {
+    Some(RequestKey { key: key.parse().unwrap(), fingerprint: [fingerprint; 32] })
 }
 
 pub(crate) fn accepted(smsc_id: &str) -> SubmitOutcome {

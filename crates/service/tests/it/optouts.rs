@@ -6,6 +6,7 @@ use crate::inbound::{
 };
 use crate::node::{ANN, Node, accepted, is_overloaded, parts, text};
 use heliograph_domain::account::Mode;
+use heliograph_domain::fields::Note;
 use heliograph_domain::id::{Ids, MessageId, OptoutListId};
 use heliograph_domain::inbound::{IncomingSms, Keyword};
 use heliograph_domain::message::{FailureCode, Message, MessageStatus};
@@ -54,7 +55,7 @@ fn now<T: std::fmt::Debug>(
 
 async fn make(node: &Node, caller: &Caller, name: &str) -> OptoutListId {
     let request = without_key(caller, &|_| String::new());
-    now(optouts::create_list(&node.cx, caller, name.to_owned(), request).await).id
+    now(optouts::create_list(&node.cx, caller, name.parse().unwrap(), request).await).id
 }
 
 /// Puts Ann on a list.
@@ -62,7 +63,7 @@ async fn add(
     node: &Node,
     caller: &Caller,
     list: OptoutListRef,
-    note: Option<String>,
+    note: Option<Note>,
 ) -> (Optout, bool) {
     let request = without_key(caller, &|_| String::new());
     now(optouts::add(&node.cx, caller, list, NewOptout { number: ANN, note }, request).await)
@@ -275,7 +276,7 @@ async fn lists_are_created_filled_and_deleted() {
     let (node, ann) = start(&db).await;
     let bob = node.account("bob@example.com", 0).await;
     let shoes = OptoutListRef::Id(make(&node, &ann, "Shoes").await);
-    let note = |n: &str| Some(n.to_owned());
+    let note = |n: &str| n.parse().ok();
     let (first, new) = add(&node, &ann, shoes, note("one")).await;
     assert_eq!((first.source, new), (OptoutSource::Api, true));
     let again = add(&node, &ann, shoes, note("two")).await;

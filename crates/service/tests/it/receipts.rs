@@ -1,6 +1,7 @@
 //! Receipts: outcome and receipt of a part are matched once, in any order.
 
 use crate::node::{ANN, Node, accepted, delivered, outcome, parts, receipt, text};
+use heliograph_domain::fields::Validity;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
 use heliograph_domain::money::Amount;
@@ -10,7 +11,6 @@ use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::claim::DispatchItem;
 use heliograph_service::kernel::commands::progress::Progress;
 use heliograph_service::messaging::dispatch::evaluate_outcomes;
-use heliograph_service::messaging::messages::DEFAULT_VALIDITY;
 use heliograph_service::operations::maintenance;
 use heliograph_testing::TestDb;
 use std::sync::Arc;
@@ -212,7 +212,7 @@ async fn message_without_a_receipt_fails_after_the_timeout() {
     node.commit_receipts(vec![delivered("b")]).await;
     let day = Duration::from_secs(24 * 3_600);
     for (later, status) in [
-        (DEFAULT_VALIDITY + day, MessageStatus::Sent),
+        (Validity::DEFAULT.duration() + day, MessageStatus::Sent),
         (Duration::from_millis(1), MessageStatus::Failed),
     ] {
         db.clock.advance(later);

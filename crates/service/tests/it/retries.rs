@@ -1,6 +1,7 @@
 //! Retries of messages after temporary errors, in doubt, and after expiry.
 
 use crate::node::{Node, accepted, delivered, outcome, parts, receipt, text};
+use heliograph_domain::fields::Validity;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::lease::LEASE;
 use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
@@ -153,7 +154,7 @@ async fn resent_message_in_doubt_is_a_possible_duplicate() {
 }
 
 fn short() -> SendRequest {
-    SendRequest { validity: Duration::from_secs(60), ..text("Hello") }
+    SendRequest { validity: Validity::try_from(60).unwrap(), ..text("Hello") }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

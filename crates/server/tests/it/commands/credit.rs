@@ -21,6 +21,11 @@ fn credit_is_added_and_removed() {
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
     assert!(stderr.contains("insufficient balance: at most 0.0000 EUR can be removed"), "{stderr}");
     assert_eq!(credit("0").0, Some(1));
+    let (long, account) = ("日".repeat(201), ["--account", "demo@localhost"]);
+    let long =
+        server.run_text(&[&["credit", "--amount", "1", "--note", &long], &account[..]].concat());
+    assert_eq!(long.0, Some(2));
+    assert!(long.2.contains("the note must not exceed 200 characters"), "{}", long.2);
     let json = server.json(&["credit", "--account", "DEMO@localhost", "--amount", "3"]);
     assert_eq!(json, json!({ "available": "3.0000", "reserved": "0.0000", "currency": "EUR" }));
     server.check();

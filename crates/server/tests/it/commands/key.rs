@@ -21,6 +21,14 @@ fn keys_are_created_listed_and_revoked() {
             "{stderr}"
         );
     }
+    for (name, words) in [
+        (" ", "the name must not be empty"),
+        (&*"日".repeat(101), "the name must not exceed 100 characters"),
+    ] {
+        let (code, stdout, stderr) = create(&["--name", name]);
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{name}");
+        assert!(stderr.contains(words), "{stderr}");
+    }
     create(&["--name", "readers", "--scope", "read", "--scope", "send"]);
     let all = server.list(&["key", "list", "--account", "ann@example.com"]);
     let modes: Vec<_> = all.iter().map(|k| k["mode"].as_str().unwrap()).collect();

@@ -77,7 +77,7 @@ fn errors_of_a_new_key_are_next_to_their_fields() {
     let response = browser.post(KEYS, &fields);
     assert_eq!(response.status, 422);
     let text = response.text();
-    assert!(text.contains("at most 100 printable characters") && text.contains("Select at least"));
+    assert!(text.contains("must not exceed 100 characters") && text.contains("Select at least"));
     assert!(text.contains(&"a".repeat(101)), "the entered name is lost");
     let neither = [("name", "shop"), ("mode", "both"), ("scope", "send")];
     let neither = browser.send(&page, KEYS, &neither);

@@ -58,6 +58,10 @@ fn operators_add_credit_once_and_create_links() {
         "{}",
         wrong.text()
     );
+    let long = "日".repeat(201);
+    let wrong = operator.send(&page, action, &[("amount", "10"), ("note", &long)]);
+    assert_eq!(wrong.response.status, 422);
+    assert!(wrong.contains("The note must not exceed 200 characters."), "{}", wrong.text());
     let too_much = operator.send(&page, action, &[("amount", "-1")]);
     assert!(too_much.contains("Insufficient balance"), "{}", too_much.text());
     for _ in 0..2 {

@@ -38,6 +38,15 @@ fn numbers_can_be_added_and_removed() {
     assert!(done.contains("Number removed") && done.contains("No opt-outs yet"), "{}", done.text());
     assert_eq!(browser.send(&page, &add, &[("number", "")]).response.status, 422);
 
+    let long = "日".repeat(101);
+    for (name, words) in [
+        (" ", "The name must not be empty."),
+        (&*long, "The name must not exceed 100 characters."),
+        ("a\u{7}b", "The name must not contain the character '\\u{7}'."),
+    ] {
+        let refused = browser.send(&page, "/optouts", &[("name", name)]);
+        assert!(refused.response.status == 422 && refused.contains(words), "{}", refused.text());
+    }
     let made = browser.send(&page, "/optouts", &[("name", "Newsletter")]);
     let again = browser.send(&page, "/optouts", &[("name", "Newsletter")]);
     assert!(made.contains("List created") && again.path == made.path, "the list was created twice");

@@ -17,7 +17,16 @@ fn a_user_signs_in_sends_a_text_and_signs_out() {
         let phone = browser.open("/phone");
         (phone.contains("A <b>bold</b> hello") && phone.contains("Delivered")).then_some(())
     });
-    let phone = browser.send(&phone, "/phone/447700900123/reply", &[("text", "STOP")]);
+    let reply = "/phone/447700900123/reply";
+    let long = "日".repeat(1_001);
+    for (text, words) in [
+        (" ", "Enter a reply, or select one above."),
+        (&*long, "The reply must not exceed 1000 characters."),
+    ] {
+        let refused = browser.send(&phone, reply, &[("text", text)]);
+        assert!(refused.response.status == 422 && refused.contains(words), "{}", refused.text());
+    }
+    let phone = browser.send(&phone, reply, &[("text", "STOP")]);
     eventually("the recipient has opted out", || {
         browser.open("/phone").contains("has opted out").then_some(())
     });

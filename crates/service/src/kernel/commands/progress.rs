@@ -3,6 +3,7 @@
 
 use crate::kernel::commands::writer_command::WriterCommand;
 use heliograph_domain::account::Mode;
+use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::{AccountId, CarrierId};
 use heliograph_domain::inbound::IncomingSms;
 use heliograph_domain::lease::Lease;
@@ -91,7 +92,7 @@ pub struct KeywordReply {
     /// The recipient: the sender of the keyword.
     pub to: Recipient,
     /// The text.
-    pub text: String,
+    pub text: MessageText,
 }
 
 impl WriterCommand for RecordProgress {
