@@ -8,9 +8,11 @@ use crate::error::fault::{Fault, FaultCode};
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::wording::cancellation::not_cancellable;
+use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::layers::around::Around;
 use heliograph_http::layers::request_id::REQUEST_ID;
-use heliograph_service::kernel::error::{ConflictReason, Error, NotCancellableReason};
+use heliograph_service::kernel::error::{ConflictReason, Error};
 use serde::Serialize;
 use std::borrow::Cow;
 use utoipa::ToSchema;
@@ -98,7 +100,7 @@ impl Problem {
     }
 
     fn too_many_parts(parts: u16, allowed: u16) -> Self {
-        let detail = format!("The text needs {parts} parts, but at most {allowed} are allowed.");
+        let detail = limits::message_parts(parts, allowed);
         let (pointer, code) = ("#/text".to_owned(), FaultCode::TooManyParts);
         Self::invalid(detail.clone(), vec![Fault { pointer, code, detail }])
     }
@@ -213,9 +215,14 @@ impl From<Error> for Problem {
         let problem = |code, detail: &'static str| Self::new(code, detail);
         match e {
             Error::Unauthenticated => Self::unauthenticated(),
-            Error::Scope(_) => Self::new(ProblemCode::ScopeMissing, format!("{e}.")),
+            Error::Scope(scope) => {
+                let detail = format!("The API key lacks the scope '{scope}'.");
+                Self::new(ProblemCode::ScopeMissing, detail)
+            }
             Error::NotFound => Self::not_found(),
-            Error::InvalidEndpoint(why) => Self::invalid(why.to_string(), Vec::new()),
+            Error::InvalidEndpoint(why) => {
+                Self::invalid(sentence(&endpoints::invalid(&why)), Vec::new())
+            }
             Error::WeakPassword(why) => Self::invalid(why.to_string(), Vec::new()),
             Error::Conflict(reason) => Self::new(ProblemCode::Conflict, conflict_detail(&reason)),
             Error::RecipientOptedOut => problem(
@@ -228,9 +235,9 @@ impl From<Error> for Problem {
                 "The account balance does not cover this message, and nothing was stored. Top up \
                  the account, or use a test key.",
             ),
-            Error::DestinationNotAllowed => problem(
+            Error::DestinationNotAllowed => Self::new(
                 ProblemCode::DestinationNotAllowed,
-                "No carrier is configured for this number. Ask the operator to add a route.",
+                format!("{} Ask the operator to add a route.", limits::NO_ROUTE),
             ),
             Error::TooManyParts { parts, allowed } => Self::too_many_parts(parts, allowed),
             Error::IdempotencyKeyReused => problem(
@@ -246,7 +253,7 @@ impl From<Error> for Problem {
                 ProblemCode::NotCancellable,
                 format!(
                     "{} A message can be cancelled only while no part was sent or is being sent.",
-                    not_cancellable_detail(reason)
+                    not_cancellable(reason)
                 ),
             ),
             Error::Overloaded(why) => {
@@ -268,24 +275,9 @@ impl From<Error> for Problem {
 /// Explains the conflicts that API requests can cause.
 fn conflict_detail(reason: &ConflictReason) -> Cow<'static, str> {
     match reason {
-        ConflictReason::OptoutListLimit(limit) => {
-            format!("The account already has {limit} lists, which is the limit.").into()
-        }
-        ConflictReason::DefaultOptoutList => {
-            "The default list can't be removed: an account always has one.".into()
-        }
+        ConflictReason::OptoutListLimit(limit) => limits::optout_lists(*limit).into(),
+        ConflictReason::DefaultOptoutList => limits::DEFAULT_OPTOUT_LIST.into(),
         other => format!("The request conflicts with the current state: {}.", other.code()).into(),
-    }
-}
-
-const fn not_cancellable_detail(reason: NotCancellableReason) -> &'static str {
-    match reason {
-        NotCancellableReason::InProgress => "The message is being sent to the carrier.",
-        NotCancellableReason::InDoubt => "Part of the message may have been sent.",
-        NotCancellableReason::PartlySent => "Part of the message was sent.",
-        NotCancellableReason::Sent => "The message was sent.",
-        NotCancellableReason::Delivered => "The message was delivered.",
-        NotCancellableReason::Ended => "The message has already ended.",
     }
 }
 

@@ -4,6 +4,7 @@ use crate::format;
 use heliograph_domain::inbound::Keyword;
 use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::message::{Message, MessageState};
+use heliograph_domain::wording::failures::failure_reason;
 use heliograph_service::messaging::conversations;
 
 /// The length of a preview in lists, in characters.
@@ -56,7 +57,7 @@ fn sent_bubble(message: &Message, state: &MessageState) -> BubbleView {
         iso,
         at,
         status: state.status.name().to_lowercase(),
-        reason: state.failure.as_ref().map_or("", |f| f.code.detail()).to_owned(),
+        reason: state.failure.as_ref().map_or("", |f| failure_reason(f.code)).to_owned(),
         keyword: "",
     }
 }

@@ -3,9 +3,10 @@
 use crate::error_page::PageError;
 use crate::form::{FieldErrors, Form};
 use crate::layout::Notice;
+use crate::reasons;
 use heliograph_domain::fields::{MessageText, Validity};
 use heliograph_domain::secret;
-use heliograph_domain::wording::sentence;
+use heliograph_domain::wording::{limits, sentence};
 use heliograph_service::kernel::error::Error;
 use heliograph_service::kernel::idempotency::RequestKey;
 use heliograph_service::messaging::messages::SendRequest;
@@ -16,13 +17,6 @@ const FORM_ERROR: &str = "";
 /// The names of the form fields.
 const FIELDS: [&str; 7] =
     ["recipient", "originator", "text", "reference", "validity", "maxParts", "overrideOptout"];
-
-const OPTED_OUT: &str = "This recipient has opted out (STOP), so the message was not sent. The recipient can text START \
-                         to opt back in.";
-const NO_BALANCE: &str = "Insufficient balance: the message was not sent. Ask the operator of this service to add \
-                          credit.";
-const ALREADY_SENT: &str = "This form was already submitted with different content, and that message was sent. \
-                              Submit it again to send another message.";
 
 /// Reads and validates a message; adds an error to each invalid field.
 pub(crate) fn read(form: &Form, errors: &mut FieldErrors) -> Option<SendRequest> {
@@ -74,11 +68,13 @@ pub(crate) fn notice(errors: &FieldErrors) -> Option<Notice> {
 /// Adds an error of sending to its field; returns errors that the user cannot fix in the form.
 pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), PageError> {
     match error {
-        Error::RecipientOptedOut => errors.add("recipient", OPTED_OUT),
-        Error::DestinationNotAllowed => errors.add("recipient", sentence(&error.to_string())),
-        Error::TooManyParts { .. } => errors.add("text", sentence(&error.to_string())),
-        Error::InsufficientBalance => errors.add(FORM_ERROR, NO_BALANCE),
-        Error::IdempotencyKeyReused => errors.add(FORM_ERROR, ALREADY_SENT),
+        Error::RecipientOptedOut => errors.add("recipient", reasons::OPTED_OUT),
+        Error::DestinationNotAllowed => errors.add("recipient", limits::NO_ROUTE),
+        Error::TooManyParts { parts, allowed } => {
+            errors.add("text", limits::message_parts(parts, allowed))
+        }
+        Error::InsufficientBalance => errors.add(FORM_ERROR, reasons::NO_BALANCE),
+        Error::IdempotencyKeyReused => errors.add(FORM_ERROR, reasons::ALREADY_SENT),
         other => return Err(other.into()),
     }
     Ok(())

@@ -12,6 +12,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use heliograph_domain::wording::cancellation::not_cancellable;
+use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
 
@@ -36,6 +38,10 @@ pub(crate) enum PageError {
 impl PageError {
     fn message(status: StatusCode, title: &'static str, text: &str) -> Self {
         Self::Message { status, title, text: text.to_owned() }
+    }
+
+    fn failed(text: &str) -> Self {
+        Self::message(StatusCode::CONFLICT, "Request failed", text)
     }
 
     pub(crate) fn not_found() -> Self {
@@ -94,22 +100,17 @@ impl From<Error> for PageError {
             Error::Unauthenticated => Self::SignInRequired("/".to_owned()),
             Error::NotFound => Self::not_found(),
             Error::Scope(_) => Self::forbidden(),
-            Error::InvalidEndpoint(_)
-            | Error::WeakPassword(_)
-            | Error::InsufficientBalance
-            | Error::RecipientOptedOut
-            | Error::DestinationNotAllowed
-            | Error::TooManyParts { .. }
-            | Error::IdempotencyKeyReused => {
-                Self::message(StatusCode::CONFLICT, "Request failed", &error.to_string())
+            Error::InvalidEndpoint(why) => Self::failed(&sentence(&endpoints::invalid(&why))),
+            Error::WeakPassword(why) => Self::failed(&why.to_string()),
+            Error::InsufficientBalance => Self::failed(reasons::NO_BALANCE),
+            Error::RecipientOptedOut => Self::failed(reasons::OPTED_OUT),
+            Error::DestinationNotAllowed => Self::failed(limits::NO_ROUTE),
+            Error::TooManyParts { parts, allowed } => {
+                Self::failed(&limits::message_parts(parts, allowed))
             }
-            Error::Conflict(reason) => {
-                Self::message(StatusCode::CONFLICT, "Request failed", &reasons::conflict(&reason))
-            }
-            Error::NotCancellable(reason) => {
-                let text = reasons::not_cancellable(reason);
-                Self::message(StatusCode::CONFLICT, "Request failed", text)
-            }
+            Error::IdempotencyKeyReused => Self::failed(reasons::ALREADY_SENT),
+            Error::Conflict(reason) => Self::failed(&reasons::conflict(&reason)),
+            Error::NotCancellable(reason) => Self::failed(not_cancellable(reason)),
             Error::RequestInFlight | Error::Overloaded(_) | Error::CommitUnknown(_) => {
                 tracing::warn!(%error, "page temporarily unavailable");
                 let text = "The service is temporarily unavailable. Try again in a few seconds.";

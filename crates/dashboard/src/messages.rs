@@ -20,6 +20,7 @@ use filter::MessageListQuery;
 use heliograph_domain::fields::Reference;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{self, Message, MessageState, MessageStatus};
+use heliograph_domain::wording::failures::failure_reason;
 use heliograph_service::messaging::messages;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -71,7 +72,7 @@ impl Row {
             recipient: m.recipient.to_string(),
             text: m.text.chars().take(PREVIEW).collect(),
             status: s.status.name().to_lowercase(),
-            reason: s.failure.as_ref().map_or("", |f| f.code.detail()),
+            reason: s.failure.as_ref().map_or("", |f| failure_reason(f.code)),
             originator: m.originator.as_str().to_owned(),
             segments: m.parts,
             price: if free {

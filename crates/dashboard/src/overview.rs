@@ -13,6 +13,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
 use heliograph_domain::message::FailureCode;
+use heliograph_domain::wording::failures::failure_reason;
 use heliograph_service::identity::accounts::{self, FirstSteps};
 use heliograph_service::operations::stats::{
     self, StatsOverview, StatsRange, StatsSlot, StatsTotals,
@@ -226,7 +227,7 @@ fn tiles(layout: &Layout, stats: &StatsOverview, currency: &str) -> [Tile; 4] {
 fn failures(all: &[(FailureCode, i64)]) -> Vec<Failure> {
     let most = all.first().map_or(1, |(_, n)| *n).max(1);
     let failure = |(code, n): &(FailureCode, i64)| Failure {
-        text: code.detail().trim_end_matches('.'),
+        text: failure_reason(*code).trim_end_matches('.'),
         count: format::count(*n),
         share: (n * 100 / most).max(1),
     };

@@ -1,7 +1,18 @@
-//! The wording of conflicts and of messages that cannot be cancelled.
+//! The wording of conflicts, and of messages that cannot be sent.
 
-use heliograph_service::kernel::error::{ConflictReason, NotCancellableReason};
+use heliograph_domain::wording::{limits, sentence};
+use heliograph_service::kernel::error::ConflictReason;
 use std::borrow::Cow;
+
+/// The text for a recipient who opted out.
+pub(crate) const OPTED_OUT: &str = "This recipient has opted out (STOP), so the message was not sent. The recipient \
+                                    can text START to opt back in.";
+/// The text for a balance that does not cover a message.
+pub(crate) const NO_BALANCE: &str = "Insufficient balance: the message was not sent. Ask the operator of this \
+                                     service to add credit.";
+/// The text for a form that was submitted before with other content.
+pub(crate) const ALREADY_SENT: &str = "This form was already submitted with different content, and that message was \
+                                       sent. Submit it again to send another message.";
 
 /// Explains a conflict, and what to do.
 pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {
@@ -18,36 +29,23 @@ pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {
             "An account needs an owner. Make another member an owner first."
         }
         ConflictReason::TwoFactorEnabled => {
-            "two-factor authentication is already on: turn it off first"
+            "Two-factor authentication is already on. Turn it off first."
         }
-        ConflictReason::TwoFactorDisabled => "two-factor authentication is off",
-        ConflictReason::TwoFactorNotPending => "two-factor setup has not begun",
+        ConflictReason::TwoFactorDisabled => "Two-factor authentication is off.",
+        ConflictReason::TwoFactorNotPending => {
+            "The setup of two-factor authentication has not begun."
+        }
         ConflictReason::ApiKeyLimit(limit) => {
-            return format!("the account has {limit} keys, which is the limit: revoke unused keys")
-                .into();
+            return sentence(&limits::api_keys(*limit)).into();
         }
         ConflictReason::OptoutListLimit(limit) => {
-            return format!("The account already has {limit} lists, which is the limit.").into();
+            return limits::optout_lists(*limit).into();
         }
-        ConflictReason::DefaultOptoutList => {
-            "The default list can't be removed: an account always has one."
-        }
+        ConflictReason::DefaultOptoutList => limits::DEFAULT_OPTOUT_LIST,
         // Only commands return these.
         ConflictReason::UnknownAccount(_)
         | ConflictReason::DatabaseNotEmpty(_)
         | ConflictReason::BackupViolations { .. } => reason.code(),
     };
     text.into()
-}
-
-/// Explains why a message can no longer be cancelled.
-pub(crate) const fn not_cancellable(reason: NotCancellableReason) -> &'static str {
-    match reason {
-        NotCancellableReason::InProgress => "The message is being sent to the carrier.",
-        NotCancellableReason::InDoubt => "Part of the message may have been sent.",
-        NotCancellableReason::PartlySent => "Part of the message was sent.",
-        NotCancellableReason::Sent => "The message was sent.",
-        NotCancellableReason::Delivered => "The message was delivered.",
-        NotCancellableReason::Ended => "The message has already ended.",
-    }
 }

@@ -14,6 +14,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use event_kinds::SelectedKinds;
 use heliograph_domain::webhook::WebhookEndpoint;
+use heliograph_domain::wording::{self, sentence};
 use heliograph_service::kernel::error::Error;
 use heliograph_service::webhooks::endpoints::{self, NewEndpoint};
 use std::sync::Arc;
@@ -136,7 +137,9 @@ async fn add(
         let actor = request.actor();
         match endpoints::add_once(&app.context, &caller, &actor, wish, once).await {
             Ok(id) => return Ok(session::redirect_with_notice(&format!("{HERE}/{id}"), "added")),
-            Err(Error::InvalidEndpoint(why)) => errors.add("url", why.to_string()),
+            Err(Error::InvalidEndpoint(why)) => {
+                errors.add("url", sentence(&wording::endpoints::invalid(&why)))
+            }
             Err(other) => return Err(other.into()),
         }
     }

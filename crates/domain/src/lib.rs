@@ -5,13 +5,14 @@
 //!
 //! Enums have up to two representations: `code` and `from_code` for the database, `name` and
 //! `from_name` for the wire (API, webhooks, command line). A parser returns `None`, or an error
-//! whose text tells the user what to change.
+//! whose text tells the user what to change. The texts of codes are in [`wording`].
 
 pub mod account;
 pub mod carrier;
 pub mod delivery_error;
 pub mod egress_policy;
 pub mod email;
+pub mod endpoint_error;
 pub mod event;
 pub mod fields;
 pub mod id;

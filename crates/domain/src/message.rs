@@ -1,6 +1,10 @@
 //! Messages and their state machine: [`apply`] is one pure function, and statuses only move
 //! forward.
 
+mod cancellation;
+
+pub use cancellation::NotCancellableReason;
+
 use crate::account::Mode;
 use crate::id::{AccountId, ApiKeyId, CarrierId, MessageId};
 use crate::money::Amount;
@@ -86,7 +90,7 @@ impl fmt::Display for MessageStatus {
 }
 
 macro_rules! failure_codes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $wire:literal, $permanent:literal, $detail:literal;)+) => {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $wire:literal, $permanent:literal;)+) => {
         /// The reason why a message failed.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum FailureCode {
@@ -111,38 +115,33 @@ macro_rules! failure_codes {
             pub const fn permanent(self) -> bool {
                 match self { $(Self::$name => $permanent,)+ }
             }
-
-            /// Returns a sentence that explains the failure to the sender.
-            pub const fn detail(self) -> &'static str {
-                match self { $(Self::$name => $detail,)+ }
-            }
         }
     };
 }
 
 failure_codes! {
     /// The carrier does not know the recipient.
-    InvalidRecipient = 1, "invalid_recipient", true, "The carrier reports that this number does not exist.";
+    InvalidRecipient = 1, "invalid_recipient", true;
     /// The handset could not be reached.
-    Unreachable = 2, "unreachable", false, "The handset could not be reached.";
+    Unreachable = 2, "unreachable", false;
     /// The carrier blocks messages to or from these numbers.
-    BlockedByCarrier = 3, "blocked_by_carrier", true, "The carrier blocked the message.";
+    BlockedByCarrier = 3, "blocked_by_carrier", true;
     /// The recipient is on the opt-out list that the message enforces.
-    OptedOut = 4, "opted_out", true, "The recipient opted out before the message was sent.";
+    OptedOut = 4, "opted_out", true;
     /// The carrier does not accept the originator.
-    RejectedSender = 5, "rejected_sender", true, "The carrier does not accept this originator.";
+    RejectedSender = 5, "rejected_sender", true;
     /// The carrier does not accept the text.
-    RejectedContent = 6, "rejected_content", true, "The carrier does not accept this text.";
+    RejectedContent = 6, "rejected_content", true;
     /// No route matches the recipient.
-    RouteUnavailable = 7, "route_unavailable", false, "No carrier takes messages for this number.";
+    RouteUnavailable = 7, "route_unavailable", false;
     /// The validity period ended before the message was delivered.
-    Expired = 8, "expired", false, "The message was not delivered within its validity.";
+    Expired = 8, "expired", false;
     /// No delivery receipt arrived in time.
-    ReceiptTimeout = 9, "receipt_timeout", false, "No delivery receipt arrived from the carrier in time.";
+    ReceiptTimeout = 9, "receipt_timeout", false;
     /// The carrier reported an internal error.
-    CarrierError = 10, "carrier_error", false, "The carrier could not process the message.";
+    CarrierError = 10, "carrier_error", false;
     /// The carrier gave no known reason.
-    Unknown = 11, "unknown", false, "The carrier gave no known reason.";
+    Unknown = 11, "unknown", false;
 }
 
 impl FailureCode {

@@ -11,6 +11,7 @@ use crate::originator::Originator;
 use crate::phone::Recipient;
 use crate::text::Encoding;
 use crate::time::Timestamp;
+use crate::wording::failures::failure_reason;
 use std::borrow::Cow;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema as AnySchema};
@@ -128,6 +129,6 @@ schemas! {
 }
 
 fn failures() -> String {
-    let rows = FailureCode::ALL.iter().map(|c| format!("- `{}`: {}", c.name(), c.detail()));
+    let rows = FailureCode::ALL.iter().map(|c| format!("- `{}`: {}", c.name(), failure_reason(*c)));
     format!("The reason of a failure.\n\n{}", rows.collect::<Vec<_>>().join("\n"))
 }

@@ -1,6 +1,7 @@
 //! Webhook endpoints: their event kinds, and the signature of requests (Standard Webhooks 1.0.0).
 
 use crate::account::Mode;
+use crate::endpoint_error::DisabledReason;
 use crate::event::EventKind;
 use crate::id::{AccountId, EndpointId, EventId};
 use crate::time::Timestamp;
@@ -73,47 +74,6 @@ fn constant_time_eq(a: &[u8], b: &[u8]) -> bool {
 impl fmt::Debug for WebhookSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("whsec_***")
-    }
-}
-
-/// The reason why an endpoint is switched off.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DisabledReason {
-    /// The endpoint responded with 410 Gone.
-    Gone,
-    /// The endpoint only failed for [`DISABLE_AFTER`].
-    Failing,
-    /// A user switched it off.
-    Manual,
-}
-
-impl DisabledReason {
-    /// Returns the stored code.
-    pub const fn code(self) -> i16 {
-        match self {
-            Self::Gone => 1,
-            Self::Failing => 2,
-            Self::Manual => 3,
-        }
-    }
-
-    /// Returns the value of a stored code.
-    pub const fn from_code(code: i16) -> Option<Self> {
-        match code {
-            1 => Some(Self::Gone),
-            2 => Some(Self::Failing),
-            3 => Some(Self::Manual),
-            _ => None,
-        }
-    }
-
-    /// Returns an explanation for the owner of the endpoint.
-    pub const fn detail(self) -> &'static str {
-        match self {
-            Self::Gone => "it responded with 410 Gone",
-            Self::Failing => "every delivery failed for five days",
-            Self::Manual => "it was switched off manually",
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::http::client::HttpClient;
 use bytes::Bytes;
+use heliograph_domain::delivery_error::{DeliveryError, DeliveryErrorKind};
 use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
 use heliograph_domain::webhook_url::WebhookUrl;
 use http_body_util::Full;
@@ -29,21 +30,25 @@ impl Forwarder {
     /// Forwards one POST with its headers and returns the response status.
     ///
     /// # Errors
-    /// A text for people that says why there was no response.
-    pub async fn forward(&self, headers: &HeaderMap, body: Bytes) -> Result<u16, String> {
+    /// The reason why there was no response.
+    pub async fn forward(&self, headers: &HeaderMap, body: Bytes) -> Result<u16, DeliveryError> {
         match tokio::time::timeout(TIMEOUT, self.exchange(headers, body)).await {
             Ok(result) => result,
-            Err(_) => Err(format!("no response within {} s", TIMEOUT.as_secs())),
+            Err(_) => {
+                let limit = format!("{} s", TIMEOUT.as_secs());
+                Err(DeliveryError::new(DeliveryErrorKind::ResponseTimeout, limit))
+            }
         }
     }
 
-    async fn exchange(&self, headers: &HeaderMap, body: Bytes) -> Result<u16, String> {
+    async fn exchange(&self, headers: &HeaderMap, body: Bytes) -> Result<u16, DeliveryError> {
         let mut connection = self.client.dial(&self.target, &EgressPolicy::allow_all()).await?;
         let request = match connection.is_http2() {
             true => Request::post(self.target.as_str()).version(Version::HTTP_2),
             false => Request::post(self.target.path()),
         };
-        let mut request = request.body(Full::new(body)).map_err(|e| e.to_string())?;
+        let other = |detail: String| DeliveryError::new(DeliveryErrorKind::Other, detail);
+        let mut request = request.body(Full::new(body)).map_err(|e| other(e.to_string()))?;
         let hop_by_hop = ["host", "content-length", "transfer-encoding", "connection"];
         for (name, value) in headers.iter().filter(|(name, _)| !hop_by_hop.contains(&name.as_str()))
         {
@@ -51,7 +56,7 @@ impl Forwarder {
         }
         if !connection.is_http2() {
             let host = self.target.authority().parse();
-            request.headers_mut().insert(HOST, host.map_err(|_| "invalid host".to_owned())?);
+            request.headers_mut().insert(HOST, host.map_err(|_| other("invalid host".to_owned()))?);
         }
         Ok(connection.post(request).await?.status)
     }

@@ -12,6 +12,7 @@ use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::text::Encoding;
 use heliograph_domain::time::Timestamp;
+use heliograph_domain::wording::failures::failure_reason;
 use heliograph_service::kernel::caller::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -175,7 +176,7 @@ fn failure(f: &Failure) -> FailureView<'_> {
     FailureView {
         code: f.code.name(),
         permanent: f.code.permanent(),
-        detail: f.code.detail(),
+        detail: failure_reason(f.code),
         carrier_code: f.carrier_code.as_deref(),
     }
 }

@@ -5,7 +5,6 @@ use crate::format;
 use crate::layout::{Layout, Notice};
 use crate::messages::advice::advice;
 use crate::page;
-use crate::reasons;
 use crate::session::{SessionForm, SessionRequest, notice_from, redirect_with_notice};
 use crate::state::DashboardState;
 use askama::Template;
@@ -16,6 +15,8 @@ use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{self, Message, MessageState, MessageStatus, TimelineEvent};
 use heliograph_domain::text::non_gsm;
 use heliograph_domain::time::Timestamp;
+use heliograph_domain::wording::cancellation::not_cancellable;
+use heliograph_domain::wording::failures::failure_reason;
 use heliograph_service::kernel::error::Error;
 use heliograph_service::messaging::cancel::is_untouched;
 use heliograph_service::messaging::messages::{self, MessageDetail};
@@ -102,7 +103,7 @@ pub(crate) async fn cancel(
     match messages::cancel(&app.context, &app.writer, &caller, id).await {
         Ok(_) => Ok(redirect_with_notice(&format!("/messages/{id}"), "cancelled")),
         Err(Error::NotCancellable(reason)) => {
-            let why = reasons::not_cancellable(reason);
+            let why = not_cancellable(reason);
             let notice = Notice::error(format!("This message can no longer be cancelled. {why}"));
             page(&app, &posted.request, id, (StatusCode::CONFLICT, Some(notice))).await
         }
@@ -154,7 +155,7 @@ impl MessageView {
             at,
             cancellable: false,
             cancel_action: format!("/messages/{}/cancel", m.id),
-            failure: failure.map_or("", |f| f.code.detail()),
+            failure: failure.map_or("", |f| failure_reason(f.code)),
             failure_hint: failure.map_or("", |f| advice(f.code)),
             carrier_code: failure.and_then(|f| f.carrier_code.clone()).unwrap_or_default(),
             possible_duplicate: s.possible_duplicate,
@@ -245,7 +246,7 @@ impl Step {
             TimelineEvent::Ended(MessageStatus::Delivered) => Self::new("Delivered", "good", at),
             TimelineEvent::Ended(MessageStatus::Cancelled) => Self::new("Cancelled", "failed", at),
             TimelineEvent::Ended(_) => {
-                let detail = s.failure.as_ref().map_or("", |f| f.code.detail()).to_owned();
+                let detail = s.failure.as_ref().map_or("", |f| failure_reason(f.code)).to_owned();
                 Self { detail, ..Self::new("Failed", "failed", at) }
             }
             TimelineEvent::LateReceipt => {
@@ -258,9 +259,14 @@ impl Step {
     fn webhook(webhook: &EndpointDelivery) -> Self {
         let (state, detail) = match webhook.outcome {
             None => ("pending", "The webhook is pending.".to_owned()),
-            Some(0) => ("failed", "The endpoint did not respond.".to_owned()),
-            Some(status @ 200..=299) => ("good", format!("The endpoint responded with {status}.")),
-            Some(status) => ("failed", format!("The endpoint responded with {status}.")),
+            Some(outcome) => {
+                let state = if outcome.is_success() { "good" } else { "failed" };
+                let detail = match outcome.status() {
+                    Some(status) => format!("The endpoint responded with {status}."),
+                    None => "The endpoint did not respond.".to_owned(),
+                };
+                (state, detail)
+            }
         };
         Self {
             detail,

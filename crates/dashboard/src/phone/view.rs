@@ -4,9 +4,11 @@ use crate::bubbles::{initials, preview};
 use crate::error_page::PageError;
 use crate::format;
 use crate::state::DashboardState;
+use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::message::{Message, MessageState, MessageStatus};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
+use heliograph_domain::wording::failures::failure_reason;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::messaging::conversations::{self, RecentRecipient};
 use heliograph_service::webhooks::endpoints;
@@ -90,7 +92,7 @@ pub(crate) fn steps(messages: &[conversations::ConversationEntry]) -> Vec<Delive
         MessageStatus::Delivered => steps.push(ended("Delivered", "good")),
         MessageStatus::Cancelled => steps.push(ended("Cancelled", "failed")),
         MessageStatus::Failed => {
-            let why = state.failure.as_ref().map_or("", |f| f.code.detail());
+            let why = state.failure.as_ref().map_or("", |f| failure_reason(f.code));
             steps.push(DeliveryStep { detail: why.to_owned(), ..ended("Failed", "failed") });
         }
         MessageStatus::Sent => {
@@ -136,13 +138,13 @@ pub(crate) async fn webhook_results(
         kind: t.kind.name(),
         state: match t.outcome {
             None => "pending",
-            Some(200..=299) => "good",
+            Some(outcome) if outcome.is_success() => "good",
             Some(_) => "bad",
         },
-        response: match t.outcome {
+        response: match t.outcome.map(AttemptOutcome::status) {
             None => "Pending".to_owned(),
-            Some(0) => "No response".to_owned(),
-            Some(status) => status.to_string(),
+            Some(None) => "No response".to_owned(),
+            Some(Some(status)) => status.to_string(),
         },
         href: format!("/settings/webhooks/{}", t.endpoint),
         url: t.url,

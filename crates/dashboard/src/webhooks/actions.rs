@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::WebhookEndpoint;
+use heliograph_domain::wording::{self, sentence};
 use heliograph_service::kernel::error::Error;
 use heliograph_service::webhooks::endpoints;
 use heliograph_service::webhooks::history::HistoryFilter;
@@ -149,7 +150,7 @@ pub(super) async fn replay(
         }
         Err(Error::InvalidEndpoint(why)) => {
             let state = WebhookPageState {
-                notice: Some(Notice::error(why.to_string())),
+                notice: Some(Notice::error(sentence(&wording::endpoints::invalid(&why)))),
                 ..WebhookPageState::default()
             };
             let status = StatusCode::UNPROCESSABLE_ENTITY;

@@ -4,6 +4,7 @@ use crate::format;
 use axum::http::Uri;
 use heliograph_domain::id::EventId;
 use heliograph_domain::time::Timestamp;
+use heliograph_domain::wording::{capitalized, deliveries};
 use heliograph_service::webhooks::history::{self, DeliveryStatus, EventSubject, HistoryFilter};
 use uuid::Uuid;
 
@@ -138,19 +139,11 @@ pub(super) fn row(d: history::WebhookDelivery) -> DeliveryRow {
     }
 }
 
-fn response_text(status: i16) -> String {
-    match status {
-        300..=399 => format!("Response {status}: redirects are not followed"),
-        410 => "Response 410 Gone: the endpoint was switched off".to_owned(),
-        _ => format!("Response {status}"),
-    }
-}
-
 fn attempt(a: history::DeliveryAttempt) -> AttemptRow {
-    let good = (200..300).contains(&a.outcome);
+    let text = deliveries::outcome(a.outcome, a.detail.as_deref().unwrap_or_default());
     AttemptRow {
-        state: if good { "good" } else { "failed" },
-        text: a.detail.unwrap_or_else(|| response_text(a.outcome)),
+        state: if a.outcome.is_success() { "good" } else { "failed" },
+        text: capitalized(&text),
         at: format::date_time(a.at),
         duration: format::millis(a.duration),
         response: a.body.unwrap_or_default().chars().take(PREVIEW).collect(),

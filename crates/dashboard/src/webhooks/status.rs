@@ -1,7 +1,9 @@
 //! The status badge of a webhook endpoint, and its explanation.
 
 use crate::format;
-use heliograph_domain::webhook::{DisabledReason, WebhookEndpoint};
+use heliograph_domain::endpoint_error::DisabledReason;
+use heliograph_domain::webhook::WebhookEndpoint;
+use heliograph_domain::wording::endpoints;
 
 /// Returns class and text of the status badge.
 pub(super) const fn badge(e: &WebhookEndpoint) -> (&'static str, &'static str) {
@@ -17,7 +19,7 @@ pub(super) fn explanation(e: &WebhookEndpoint) -> String {
     match (e.off, e.failing_since) {
         (Some((since, reason)), _) => {
             let (_, since) = format::date_time(since);
-            let detail = reason.detail();
+            let detail = endpoints::disabled(reason);
             let next = match reason {
                 DisabledReason::Manual => "After enabling it, you can replay missed events.",
                 _ => {

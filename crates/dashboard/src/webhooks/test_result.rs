@@ -1,8 +1,8 @@
 //! The result of a test delivery, as the endpoint's page shows it.
 
 use crate::format;
-use heliograph_domain::delivery_error::DeliveryAdvice;
 use heliograph_domain::event::EventKind;
+use heliograph_domain::wording::{capitalized, deliveries};
 use heliograph_service::webhooks::test_delivery::TestDelivery;
 
 /// A test and its outcome.
@@ -22,25 +22,26 @@ pub(super) struct TestResult {
 impl TestResult {
     /// Describes the outcome of a test delivery.
     pub(super) fn new(kind: EventKind, trial: TestDelivery, request: String) -> Self {
-        let outcome = match trial.status {
+        let (status, body) = (trial.outcome.status(), trial.body.unwrap_or_default());
+        let response = match status {
+            Some(status) => format!("HTTP {status}\n\n{body}"),
+            None => {
+                let detail = trial.detail.as_deref().unwrap_or_default();
+                capitalized(&deliveries::outcome(trial.outcome, detail))
+            }
+        };
+        let outcome = match status {
             Some(status) => format!("Response {status}"),
             None => "No response".to_owned(),
         };
-        let status = trial.status.map(|status| format!("HTTP {status}"));
-        let (detail, body) = (trial.detail.clone(), trial.body.clone());
-        let response = match status {
-            Some(status) => [status, body.unwrap_or_default()].join("\n\n"),
-            None => detail.clone().unwrap_or_default(),
-        };
-        let advice =
-            |part: fn(DeliveryAdvice) -> &'static str| trial.advice.map_or("", part).to_owned();
+        let advice = deliveries::advice(trial.outcome);
         Self {
             kind: kind.name(),
-            state: if trial.succeeded() { "good" } else { "bad" },
+            state: if trial.outcome.is_success() { "good" } else { "bad" },
             outcome,
             duration: format::millis(trial.took),
-            problem: advice(|a| a.problem),
-            fix: advice(|a| a.fix),
+            problem: advice.map_or("", |a| a.problem).to_owned(),
+            fix: advice.map_or("", |a| a.fix).to_owned(),
             request,
             response: response.trim_end().to_owned(),
         }

@@ -8,6 +8,7 @@ use crate::message::{self, Failure};
 use crate::money::Amount;
 use crate::phone::Recipient;
 use crate::time::Timestamp;
+use crate::wording::failures::failure_reason;
 use serde::{Serialize, Serializer};
 use std::fmt::Display;
 use uuid::Uuid;
@@ -111,7 +112,7 @@ impl<'a> MessageData<'a> {
         let failure = |f: &'a Failure| FailureData {
             code: f.code.name(),
             permanent: f.code.permanent(),
-            detail: f.code.detail(),
+            detail: failure_reason(f.code),
             carrier_code: f.carrier_code.as_deref(),
         };
         Self {

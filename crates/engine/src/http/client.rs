@@ -3,9 +3,9 @@
 //! The host is resolved once, every address is checked against the egress policy, and the checked
 //! address is the one dialled, so DNS rebinding has no effect. Redirects are not followed.
 
-use crate::http::connection::HttpConnection;
-use heliograph_domain::delivery_error::DeliveryError;
-use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
+use crate::http::connection::{self, HttpConnection};
+use heliograph_domain::delivery_error::{DeliveryError, DeliveryErrorKind};
+use heliograph_domain::egress_policy::{EgressDenied, EgressPolicy, Resolver};
 use heliograph_domain::webhook_url::WebhookUrl;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
@@ -49,19 +49,18 @@ impl HttpClient {
         Self { resolver, tls: TlsConnector::from(Arc::new(config)) }
     }
 
-    /// Opens a connection to an address that the policy allows; the error is a text for people.
+    /// Opens a connection to an address that the policy allows.
     pub(crate) async fn dial(
         &self,
         target: &WebhookUrl,
         egress_policy: &EgressPolicy,
-    ) -> Result<HttpConnection, String> {
+    ) -> Result<HttpConnection, DeliveryError> {
         match tokio::time::timeout(CONNECT_TIMEOUT, self.connect(target, egress_policy)).await {
             Ok(result) => result,
-            Err(_) => Err(format!(
-                "{} within {} s",
-                DeliveryError::ConnectFailed.label(),
-                CONNECT_TIMEOUT.as_secs()
-            )),
+            Err(_) => {
+                let limit = format!("{} s", CONNECT_TIMEOUT.as_secs());
+                Err(DeliveryError::new(DeliveryErrorKind::ConnectTimeout, limit))
+            }
         }
     }
 
@@ -69,13 +68,15 @@ impl HttpClient {
         &self,
         target: &WebhookUrl,
         egress_policy: &EgressPolicy,
-    ) -> Result<HttpConnection, String> {
+    ) -> Result<HttpConnection, DeliveryError> {
         let tcp = self.reach(target, egress_policy).await?;
         let _ = tcp.set_nodelay(true);
         if !target.is_https() {
             return http1(tcp).await;
         }
-        let name = ServerName::try_from(target.host()).map_err(|e| e.to_string())?;
+        let name = ServerName::try_from(target.host());
+        let name =
+            name.map_err(|e| DeliveryError::new(DeliveryErrorKind::TlsFailed, e.to_string()))?;
         let tls = self.tls.connect(name, tcp).await.map_err(|e| tls_error(&e))?;
         match tls.get_ref().1.alpn_protocol() {
             Some(b"h2") => http2(tls).await,
@@ -88,12 +89,12 @@ impl HttpClient {
         &self,
         target: &WebhookUrl,
         egress_policy: &EgressPolicy,
-    ) -> Result<TcpStream, String> {
+    ) -> Result<TcpStream, DeliveryError> {
         let addresses = addresses(&*self.resolver, target).await?;
-        let mut why = String::new();
+        let mut why = DeliveryError::new(DeliveryErrorKind::NoAddress, target.host());
         for address in addresses.into_iter().take(MAX_ADDRESSES) {
             if let Err(refused) = egress_policy.check(address, target.is_https()) {
-                why = DeliveryError::AddressNotAllowed.with_detail(&refused.to_string());
+                why = denied(refused);
                 continue;
             }
             match TcpStream::connect(SocketAddr::new(address, target.port())).await {
@@ -105,67 +106,76 @@ impl HttpClient {
     }
 }
 
-/// Describes a failed TCP connection.
-fn connect_error(e: &Error, place: &str) -> String {
-    match e.kind() {
-        ErrorKind::ConnectionRefused => DeliveryError::ConnectionRefused.with_detail(place),
-        _ => DeliveryError::ConnectFailed.with_detail(&format!("{place}: {e}")),
+/// Returns the error of an address that the egress policy denies.
+fn denied(why: EgressDenied) -> DeliveryError {
+    match why {
+        EgressDenied::PrivateAddress(address) => {
+            DeliveryError::new(DeliveryErrorKind::PrivateAddress, address.to_string())
+        }
+        EgressDenied::Plaintext(address) => {
+            DeliveryError::new(DeliveryErrorKind::PlainHttp, address.to_string())
+        }
     }
 }
 
-/// Describes a failed TLS handshake.
-fn tls_error(e: &Error) -> String {
-    use rustls::{CertificateError, Error as TlsError, InvalidMessage};
-    let inner = e.get_ref().and_then(|e| e.downcast_ref::<TlsError>());
-    let why = match inner {
-        Some(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            "the server does not speak TLS".to_owned()
+/// Returns the error of a failed TCP connection.
+fn connect_error(e: &Error, place: &str) -> DeliveryError {
+    match e.kind() {
+        ErrorKind::ConnectionRefused => {
+            DeliveryError::new(DeliveryErrorKind::ConnectionRefused, place)
         }
-        Some(TlsError::InvalidCertificate(why)) => match why {
-            CertificateError::UnknownIssuer | CertificateError::Other(_) => {
-                "the certificate is not issued by a publicly trusted authority (self-signed?)"
-                    .to_owned()
-            }
-            why => format!("invalid certificate: {why}"),
-        },
-        _ => e.to_string(),
-    };
-    DeliveryError::Tls.with_detail(&why)
+        _ => DeliveryError::new(DeliveryErrorKind::ConnectFailed, format!("{place}: {e}")),
+    }
+}
+
+/// Returns the error of a failed TLS handshake.
+fn tls_error(e: &Error) -> DeliveryError {
+    use rustls::{CertificateError, Error as TlsError, InvalidMessage};
+    match e.get_ref().and_then(|e| e.downcast_ref::<TlsError>()) {
+        Some(TlsError::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            DeliveryError::new(DeliveryErrorKind::NotTls, "")
+        }
+        Some(TlsError::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::Other(_),
+        )) => DeliveryError::new(DeliveryErrorKind::UntrustedCertificate, ""),
+        Some(TlsError::InvalidCertificate(why)) => {
+            DeliveryError::new(DeliveryErrorKind::InvalidCertificate, why.to_string())
+        }
+        _ => DeliveryError::new(DeliveryErrorKind::TlsFailed, e.to_string()),
+    }
 }
 
 /// Returns the addresses of a host, which may be a literal address or a name to resolve.
-async fn addresses(resolver: &dyn Resolver, target: &WebhookUrl) -> Result<Vec<IpAddr>, String> {
+async fn addresses(
+    resolver: &dyn Resolver,
+    target: &WebhookUrl,
+) -> Result<Vec<IpAddr>, DeliveryError> {
     if let Some(address) = target.address() {
         return Ok(vec![address]);
     }
     let host = target.host();
     let found = resolver.resolve(host.clone()).await;
-    let found =
-        found.map_err(|e| DeliveryError::HostNotFound.with_detail(&format!("{host}: {e}")))?;
-    match found.is_empty() {
-        true => Err(DeliveryError::HostNotFound.with_detail(&format!("{host} has no address"))),
-        false => Ok(found),
-    }
+    found.map_err(|e| DeliveryError::new(DeliveryErrorKind::HostNotFound, format!("{host}: {e}")))
 }
 
 async fn http1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     io: S,
-) -> Result<HttpConnection, String> {
+) -> Result<HttpConnection, DeliveryError> {
     let mut builder = hyper::client::conn::http1::Builder::new();
     builder.max_buf_size(MAX_HEAD);
     let io: Box<dyn crate::http::connection::Io> = Box::new(io);
     let result = builder.handshake(TokioIo::new(io)).await;
-    let (sender, connection) = result.map_err(|e| e.to_string())?;
+    let (sender, connection) = result.map_err(connection::error)?;
     Ok(HttpConnection::http1(sender, connection))
 }
 
 async fn http2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     io: S,
-) -> Result<HttpConnection, String> {
+) -> Result<HttpConnection, DeliveryError> {
     let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
     builder.max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
     let io: Box<dyn crate::http::connection::Io> = Box::new(io);
     let result = builder.handshake(TokioIo::new(io)).await;
-    let (sender, connection) = result.map_err(|e| e.to_string())?;
+    let (sender, connection) = result.map_err(connection::error)?;
     Ok(HttpConnection::http2(sender, connection))
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt, Shared};
+use heliograph_domain::delivery_error::{DeliveryError, DeliveryErrorKind};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -100,22 +101,22 @@ impl HttpConnection {
             && now.duration_since(self.opened) < MAX_AGE
     }
 
-    /// Sends a request and returns the response; the error is a text for people.
+    /// Sends a request and returns the response.
     pub(crate) async fn post(
         &mut self,
         request: Request<Full<Bytes>>,
-    ) -> Result<HttpResponse, String> {
+    ) -> Result<HttpResponse, DeliveryError> {
         let result = match &mut self.transport {
             Transport::Http1(sender, connection) => {
                 let work = async {
-                    sender.ready().await.map_err(describe)?;
+                    sender.ready().await.map_err(error)?;
                     read_response(sender.send_request(request)).await
                 };
                 drive(connection, work).await
             }
             Transport::Http2(sender, driver) => {
                 let work = async {
-                    sender.ready().await.map_err(describe)?;
+                    sender.ready().await.map_err(error)?;
                     read_response(sender.send_request(request)).await
                 };
                 drive(&mut Some(Box::new(driver.clone())), work).await
@@ -154,8 +155,8 @@ async fn drive<C: Future + Unpin, W: Future>(
 
 async fn read_response(
     sent: impl Future<Output = hyper::Result<Response<Incoming>>>,
-) -> Result<HttpResponse, String> {
-    let response = sent.await.map_err(describe)?;
+) -> Result<HttpResponse, DeliveryError> {
+    let response = sent.await.map_err(error)?;
     let retry_after = response.headers().get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|v| v.to_str().ok()).map(str::to_owned);
     let status = response.status().as_u16();
@@ -179,13 +180,17 @@ async fn read_body(mut body: Incoming, kept: &mut Vec<u8>) {
     }
 }
 
-/// Formats an error with its causes.
-fn describe(error: hyper::Error) -> String {
-    let mut text = error.to_string();
+/// Returns the error of a request, with its causes.
+pub(crate) fn error(error: hyper::Error) -> DeliveryError {
+    let kind = match error.is_parse() {
+        true => DeliveryErrorKind::InvalidResponse,
+        false => DeliveryErrorKind::ConnectionClosed,
+    };
+    let mut detail = error.to_string();
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
-        text = format!("{text}: {cause}");
+        detail = format!("{detail}: {cause}");
         source = cause.source();
     }
-    text
+    DeliveryError { kind, detail }
 }

@@ -290,8 +290,8 @@ impl EndpointWorker {
             DeliveryOutcome::Failed { failure, .. } => {
                 self.breaker.record_failure(Instant::now(), fastrand::f64());
                 let event = delivery.event.id;
-                let (status, error) = (failure.status, &failure.error);
-                tracing::debug!(endpoint = self.id.0, %event, status, error, "webhook failed");
+                let (outcome, detail) = (failure.outcome, &failure.detail);
+                tracing::debug!(endpoint = self.id.0, %event, ?outcome, detail, "webhook failed");
                 "failed"
             }
             DeliveryOutcome::NotAttempted => "put off",

@@ -3,7 +3,7 @@
 use crate::http::client::HttpClient;
 use crate::http::connection::{HttpConnection, HttpResponse};
 use bytes::Bytes;
-use heliograph_domain::delivery_error::DeliveryError;
+use heliograph_domain::delivery_error::{DeliveryError, DeliveryErrorKind};
 use heliograph_domain::egress_policy::EgressPolicy;
 use heliograph_domain::event::WebhookEvent;
 use heliograph_domain::time::Timestamp;
@@ -41,8 +41,8 @@ impl WebhookPost {
             Ok((Ok(answer), connection)) => (self.response(answer), connection),
             Ok((Err(why), _)) => (WebhookResponse::NoResponse(why), None),
             Err(_) => {
-                let why =
-                    format!("{} within {} s", DeliveryError::Timeout.label(), timeout.as_secs());
+                let limit = format!("{} s", timeout.as_secs());
+                let why = DeliveryError::new(DeliveryErrorKind::ResponseTimeout, limit);
                 (WebhookResponse::NoResponse(why), None)
             }
         }
@@ -51,7 +51,7 @@ impl WebhookPost {
     async fn exchange(
         &self,
         connection: Option<HttpConnection>,
-    ) -> (Result<HttpResponse, String>, Option<HttpConnection>) {
+    ) -> (Result<HttpResponse, DeliveryError>, Option<HttpConnection>) {
         let body = Bytes::from(self.event.render());
         if let Some(mut connection) = connection {
             let request = match self.request(body.clone(), &connection) {
@@ -79,7 +79,7 @@ impl WebhookPost {
         &self,
         body: Bytes,
         connection: &HttpConnection,
-    ) -> Result<Request<Full<Bytes>>, String> {
+    ) -> Result<Request<Full<Bytes>>, DeliveryError> {
         let headers = self.endpoint.headers(self.now, self.event.id, &body);
         let target = &self.target;
         // HTTP/2 sends the host with the path (`:authority`), HTTP/1.1 in the `Host` header.
@@ -91,7 +91,8 @@ impl WebhookPost {
             request.header(name, value.as_ref())
         };
         let request = headers.into_iter().fold(request, with);
-        request.body(Full::new(body)).map_err(|e| e.to_string())
+        let request = request.body(Full::new(body));
+        request.map_err(|e| DeliveryError::new(DeliveryErrorKind::Other, e.to_string()))
     }
 
     fn response(&self, answer: HttpResponse) -> WebhookResponse {

@@ -7,6 +7,7 @@ use clap::{Subcommand, ValueEnum};
 use heliograph_domain::account::{Mode, Scope, Scopes};
 use heliograph_domain::fields::KeyName;
 use heliograph_domain::id::ApiKeyId;
+use heliograph_domain::wording::limits;
 use heliograph_service::identity::accounts;
 use heliograph_service::identity::api_keys::{self, ApiKeyRecord, KeySpec};
 use heliograph_service::kernel::audit::Actor;
@@ -94,7 +95,7 @@ pub(crate) async fn run(command: &CommandContext, what: KeyCommand) -> anyhow::R
             let by = Actor::operator(account.id);
             let (id, key) = match api_keys::create(cx, &by, spec, &random).await {
                 Err(Error::Conflict(ConflictReason::ApiKeyLimit(limit))) => {
-                    bail!("the account has {limit} keys, which is the limit: revoke unused keys")
+                    bail!(limits::api_keys(limit))
                 }
                 created => created?,
             };

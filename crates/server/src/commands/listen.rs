@@ -10,9 +10,11 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
 use heliograph_domain::account::Mode;
+use heliograph_domain::delivery_error::DeliveryError;
 use heliograph_domain::event::EventKind;
 use heliograph_domain::webhook::{EventKinds, WebhookEndpoint};
 use heliograph_domain::webhook_url::WebhookUrl;
+use heliograph_domain::wording::deliveries;
 use heliograph_engine::Forwarder;
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::context::Context;
@@ -89,7 +91,8 @@ pub(crate) async fn run(command: &CommandContext, what: ListenArgs) -> anyhow::R
         if what.events.is_empty() { EventKinds::ALL } else { what.events.into_iter().collect() };
     let listening_until = Some(cx.db.now().after(ENDPOINT_TTL));
     let (by, wish) = (Actor::operator(account), NewEndpoint { mode, url, kinds, listening_until });
-    let endpoint = endpoints::add(cx, &by, wish, endpoints::secret(cx)?).await?;
+    let added = endpoints::add(cx, &by, wish, endpoints::secret(cx)?).await;
+    let endpoint = webhook::or_invalid(added)?;
     let (id, secret) = (endpoint.id, endpoint.secret.reveal());
     output::stderr(&format!(
         "Listening for events of {mode_name} messages of {email} (press Ctrl-C to stop)\nSigning secret: {secret}"
@@ -186,7 +189,7 @@ fn print_event(
     listener: &Listener,
     id: &str,
     body: &[u8],
-    forwarded: Option<(&Result<u16, String>, Duration)>,
+    forwarded: Option<(&Result<u16, DeliveryError>, Duration)>,
 ) {
     let event: Value = serde_json::from_slice(body).unwrap_or_default();
     if listener.json {
@@ -213,7 +216,10 @@ fn print_event(
                 paint(colour, &format!("forwarded: HTTP {status} in {} ms", took.as_millis()))
             )
         }
-        Some((Err(why), _)) => format!("  {}", paint("31", &format!("forwarding failed: {why}"))),
+        Some((Err(why), _)) => {
+            let why = deliveries::error(why.kind, &why.detail);
+            format!("  {}", paint("31", &format!("forwarding failed: {why}")))
+        }
     };
     let (at, kind, id) = (paint("2", text("timestamp")), paint(colour, kind), paint("2", id));
     output::stdout(&format!("{at}  {kind}  {id}  verified{outcome}"));

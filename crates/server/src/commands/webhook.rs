@@ -5,10 +5,12 @@ use crate::output;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use heliograph_domain::account::Mode;
+use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::event::EventKind;
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::{EventKinds, WebhookEndpoint};
+use heliograph_domain::wording::{self, deliveries};
 use heliograph_service::identity::accounts;
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::context::Context;
@@ -144,6 +146,14 @@ async fn known(cx: &Context, number: i32) -> anyhow::Result<(WebhookEndpoint, Ac
     Ok((endpoint, by))
 }
 
+/// Explains the error of an endpoint that cannot be registered or used.
+pub(crate) fn or_invalid<T>(done: error::Result<T>) -> anyhow::Result<T> {
+    done.map_err(|e| match e {
+        error::Error::InvalidEndpoint(why) => anyhow::Error::msg(wording::endpoints::invalid(&why)),
+        e => e.into(),
+    })
+}
+
 /// Returns the account with this email address.
 pub(crate) async fn account_id(cx: &Context, email: &str) -> anyhow::Result<AccountId> {
     let found = accounts::by_email(cx, &email.trim().to_lowercase()).await;
@@ -179,7 +189,7 @@ async fn add(command: &CommandContext, what: AddArgs) -> anyhow::Result<()> {
         if what.events.is_empty() { EventKinds::ALL } else { what.events.into_iter().collect() };
     let wish = NewEndpoint { mode, url: what.url, kinds, listening_until: None };
     let (by, secret) = (Actor::operator(account), endpoints::secret(cx)?);
-    let made = endpoints::add(cx, &by, wish, secret).await.context("--url")?;
+    let made = or_invalid(endpoints::add(cx, &by, wish, secret).await).context("--url")?;
     let (id, secret) = (made.id.0, made.secret.reveal());
     output::stdout(&json!({ "id": id, "secret": secret }).to_string());
     Ok(())
@@ -257,7 +267,7 @@ fn confirm(command: &CommandContext, done: &Value) {
 fn endpoint_row(e: &WebhookEndpoint, waiting: i64) -> (Value, String) {
     let text = |t: Option<Timestamp>| t.map(|t| t.to_string());
     let (failing, off) = (text(e.failing_since), text(e.off.map(|(since, _)| since)));
-    let reason = e.off.map(|(_, reason)| reason.detail());
+    let reason = e.off.map(|(_, reason)| wording::endpoints::disabled(reason));
     let document = json!({ "id": e.id.0, "mode": e.mode.name(), "url": e.url, "events": e.kinds.names(),
         "createdAt": e.created_at.to_string(), "failingSince": failing, "offSince": off,
         "offReason": reason, "waiting": waiting });
@@ -279,7 +289,11 @@ async fn test(command: &CommandContext, number: i32, event: EventKind) -> anyhow
     loop {
         if let Some(trial) = TestDelivery::load(cx, &endpoint, event).await? {
             print_test(command, &trial);
-            return Ok(if trial.succeeded() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            return Ok(if trial.outcome.is_success() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
         }
         if started.elapsed() > TEST_TIMEOUT {
             bail!(
@@ -293,16 +307,13 @@ async fn test(command: &CommandContext, number: i32, event: EventKind) -> anyhow
 
 /// Prints the outcome of a test, with advice if it failed.
 fn print_test(command: &CommandContext, trial: &TestDelivery) {
-    let TestDelivery { event, status, took, detail, body, advice, .. } = trial;
-    let detail = detail.clone().or_else(|| status.and_then(failed_response));
-    let fix = advice.map(|a| a.fix);
-    let document = json!({ "event": event.to_string(), "success": trial.succeeded(), "status": status,
-        "milliseconds": took, "detail": detail, "body": body, "fix": fix });
-    let outcome = match (detail, status) {
-        (Some(detail), _) => detail,
-        (None, Some(status)) => format!("HTTP {status}"),
-        (None, None) => "no response".to_owned(),
-    };
+    let TestDelivery { event, outcome, took, detail, body, .. } = trial;
+    let detail = failed(*outcome, detail.as_deref());
+    let advice = deliveries::advice(*outcome);
+    let document = json!({ "event": event.to_string(), "success": outcome.is_success(),
+        "status": outcome.status(), "milliseconds": took, "detail": detail, "body": body,
+        "fix": advice.map(|a| a.fix) });
+    let outcome = detail.unwrap_or_else(|| succeeded(*outcome));
     // Quoted, so that the response cannot inject terminal escape sequences.
     let response = body.as_deref().map_or(String::new(), |b| format!("\n{}", Value::from(b)));
     let fix = advice.map_or(String::new(), |a| format!("\n{}. {}", a.problem, a.fix));
@@ -320,24 +331,23 @@ async fn attempts(command: &CommandContext, number: i32, limit: i64) -> anyhow::
     Ok(())
 }
 
-/// Returns the text of a response that is no success.
-fn failed_response(status: u16) -> Option<String> {
-    Some(match status {
-        200..=299 => return None,
-        300..=399 => format!("it answered {status}: redirects are not followed"),
-        410 => "it answered 410 Gone: the endpoint was switched off".to_owned(),
-        _ => format!("it answered {status}"),
-    })
+/// Describes an attempt that failed.
+fn failed(outcome: AttemptOutcome, detail: Option<&str>) -> Option<String> {
+    let text = || deliveries::outcome(outcome, detail.unwrap_or_default());
+    (!outcome.is_success()).then(text)
+}
+
+/// Describes an attempt that succeeded.
+fn succeeded(outcome: AttemptOutcome) -> String {
+    format!("HTTP {}", outcome.status().unwrap_or_default())
 }
 
 fn attempt_row(a: DeliveryAttempt) -> (Value, String) {
     let (event, at) = (a.event.to_string(), a.at.to_string());
-    let status = Some(a.outcome).filter(|s| *s > 0);
-    let code = status.and_then(|status| u16::try_from(status).ok());
-    let detail = a.detail.or_else(|| code.and_then(failed_response));
-    let document = json!({ "event": event, "at": at, "status": status, "milliseconds": a.duration,
-        "detail": detail, "body": a.body });
-    let text = detail.unwrap_or_else(|| format!("HTTP {}", a.outcome));
+    let detail = failed(a.outcome, a.detail.as_deref());
+    let document = json!({ "event": event, "at": at, "status": a.outcome.status(),
+        "milliseconds": a.duration, "detail": detail, "body": a.body });
+    let text = detail.unwrap_or_else(|| succeeded(a.outcome));
     // Quoted, so that the response cannot inject terminal escape sequences.
     let body = a.body.map_or(String::new(), |b| format!("\t{}", Value::String(b)));
     (document, format!("{at}\t{event}\t{text}\t{} ms{body}", a.duration))
@@ -364,7 +374,7 @@ async fn replay(command: &CommandContext, what: ReplayArgs) -> anyhow::Result<()
     if let Err(error::Error::NotFound) = queued {
         bail!("no such event for the account and mode of this endpoint");
     }
-    let queued = queued?;
+    let queued = or_invalid(queued)?;
     let text = format!("Events queued for replay: {queued}");
     output::print_result(command.json, &json!({ "events": queued }), &text);
     Ok(())

@@ -1,20 +1,20 @@
 //! The errors of the business rules.
+//!
+//! The `Display` text of an error is for logs. API, dashboard and commands have their own wording.
 
-use heliograph_domain::egress_policy::EgressDenied;
-use heliograph_domain::id::EndpointId;
+use heliograph_domain::endpoint_error::InvalidEndpoint;
+use heliograph_domain::message::NotCancellableReason;
 use heliograph_domain::password::WeakPassword;
-use heliograph_domain::webhook::DisabledReason;
-use heliograph_domain::webhook_url::BadWebhookUrl;
 use heliograph_store as store;
 
 /// A reason why an operation failed. Except for [`Error::CommitUnknown`], nothing was stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The credentials are missing, unknown, revoked or expired.
-    #[error("the API key is missing, unknown or revoked")]
+    #[error("unauthenticated")]
     Unauthenticated,
     /// The caller lacks this scope.
-    #[error("the API key lacks the scope '{0}'")]
+    #[error("missing scope: {0}")]
     Scope(&'static str),
     /// The object does not exist or belongs to another account.
     #[error("not found")]
@@ -23,13 +23,13 @@ pub enum Error {
     #[error(transparent)]
     WeakPassword(#[from] WeakPassword),
     /// A webhook endpoint cannot be registered or used.
-    #[error(transparent)]
-    InvalidEndpoint(#[from] InvalidEndpoint),
+    #[error("invalid endpoint: {}", .0.code())]
+    InvalidEndpoint(InvalidEndpoint),
     /// The balance does not cover the message.
-    #[error("the balance does not cover this message")]
+    #[error("insufficient balance")]
     InsufficientBalance,
     /// The recipient is on the opt-out list that the message enforces.
-    #[error("the recipient has opted out")]
+    #[error("recipient opted out")]
     RecipientOptedOut,
     /// The operation conflicts with the current state.
     #[error("conflict: {}", .0.code())]
@@ -38,10 +38,10 @@ pub enum Error {
     #[error("not cancellable: {}", .0.code())]
     NotCancellable(NotCancellableReason),
     /// No route leads to this number.
-    #[error("no carrier is configured for this number")]
+    #[error("destination not allowed")]
     DestinationNotAllowed,
     /// The text needs more message parts than allowed.
-    #[error("the text needs {parts} parts, {allowed} are allowed")]
+    #[error("too many parts: {parts}, allowed: {allowed}")]
     TooManyParts {
         /// The number of parts that the text needs.
         parts: u16,
@@ -49,10 +49,10 @@ pub enum Error {
         allowed: u16,
     },
     /// The idempotency key belongs to a different request.
-    #[error("the idempotency key belongs to a different request")]
+    #[error("idempotency key reused")]
     IdempotencyKeyReused,
     /// A request with the same idempotency key is in progress.
-    #[error("a request with the same idempotency key is in progress")]
+    #[error("request in flight")]
     RequestInFlight,
     /// A queue is full or the database is unavailable; the caller should retry later.
     #[error("temporarily unavailable: {0}")]
@@ -128,67 +128,14 @@ impl ConflictReason {
     }
 }
 
-/// The reason of an [`Error::NotCancellable`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotCancellableReason {
-    /// A node is submitting the message.
-    InProgress,
-    /// Some parts may have been sent.
-    InDoubt,
-    /// Some parts were sent.
-    PartlySent,
-    /// All parts were sent.
-    Sent,
-    /// The message was delivered.
-    Delivered,
-    /// The message has failed or was cancelled.
-    Ended,
-}
-
-impl NotCancellableReason {
-    /// Returns the code, for logs.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::InProgress => "in_progress",
-            Self::InDoubt => "in_doubt",
-            Self::PartlySent => "partly_sent",
-            Self::Sent => "sent",
-            Self::Delivered => "delivered",
-            Self::Ended => "ended",
-        }
-    }
-}
-
-/// The reason why a webhook endpoint cannot be registered or used.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum InvalidEndpoint {
-    /// The URL is not accepted.
-    #[error(transparent)]
-    Url(#[from] BadWebhookUrl),
-    /// The egress policy denies the address (SSRF protection).
-    #[error(transparent)]
-    Denied(#[from] EgressDenied),
-    /// The host name cannot be resolved.
-    #[error("{host} can't be resolved: {error}")]
-    HostNotFound {
-        /// The host name.
-        host: String,
-        /// The error of the resolver.
-        error: String,
-    },
-    /// The host name has no address.
-    #[error("{0} has no address")]
-    NoAddress(String),
-    /// The account has the largest number of endpoints in this mode, which is given.
-    #[error("the account already has {0} endpoints, which is the limit")]
-    Limit(usize),
-    /// The endpoint is off.
-    #[error("endpoint {0} is off, because {detail}: switch it on first", detail = .1.detail())]
-    Off(EndpointId, DisabledReason),
-}
-
 /// The result of a business rule.
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl From<InvalidEndpoint> for Error {
+    fn from(why: InvalidEndpoint) -> Self {
+        Self::InvalidEndpoint(why)
+    }
+}
 
 impl From<store::StoreError> for Error {
     fn from(e: store::StoreError) -> Self {

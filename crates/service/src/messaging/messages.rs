@@ -7,7 +7,7 @@ use crate::kernel::commands::cancel::{Cancel, CancelOutcome};
 use crate::kernel::commands::command::Command;
 use crate::kernel::commands::progress::KeywordReply;
 use crate::kernel::context::Context;
-use crate::kernel::error::{Error, NotCancellableReason, Result};
+use crate::kernel::error::{Error, Result};
 use crate::kernel::idempotency::RequestKey;
 use crate::kernel::writer::Writer;
 use crate::messaging::cancel;
@@ -15,7 +15,7 @@ use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::fields::{MaxParts, MessageText, Reference, Validity};
 use heliograph_domain::id::{AccountId, ApiKeyId, MessageId, OptoutListId};
-use heliograph_domain::message::{Message, MessageState, MessageStatus};
+use heliograph_domain::message::{Message, MessageState, MessageStatus, NotCancellableReason};
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_store::audience::optouts;
@@ -254,7 +254,7 @@ pub async fn cancel(
             return Ok((message, state));
         }
         if !cancel::is_untouched(&state) {
-            return Err(Error::NotCancellable(too_late(&state)));
+            return Err(Error::NotCancellable(NotCancellableReason::of(&state)));
         }
         let place = queue::position(&mut cx.db.read().await?, &message).await?;
         let Some(place) = place else { continue };
@@ -267,16 +267,6 @@ pub async fn cancel(
         }
     }
     Err(Error::NotCancellable(NotCancellableReason::InProgress))
-}
-
-fn too_late(state: &MessageState) -> NotCancellableReason {
-    match state.status {
-        MessageStatus::Queued if state.in_doubt => NotCancellableReason::InDoubt,
-        MessageStatus::Queued => NotCancellableReason::PartlySent,
-        MessageStatus::Sent => NotCancellableReason::Sent,
-        MessageStatus::Delivered => NotCancellableReason::Delivered,
-        MessageStatus::Failed | MessageStatus::Cancelled => NotCancellableReason::Ended,
-    }
 }
 
 async fn find(cx: &Context, caller: &Caller, id: MessageId) -> Result<(Message, MessageState)> {

@@ -7,6 +7,8 @@ use crate::kernel::commands::report_deliveries::{
 use crate::kernel::context::Context;
 use crate::webhooks::events::DeliveryQueues;
 use async_recursion::async_recursion as boxed;
+use heliograph_domain::delivery_error::{AttemptOutcome, DeliveryError, DeliveryErrorKind};
+use heliograph_domain::endpoint_error::DisabledReason;
 use heliograph_domain::event::{
     EventContent, EventKind, FinishedMessage, StoredEvent, WebhookEvent,
 };
@@ -15,7 +17,7 @@ use heliograph_domain::lease::{DeliveryLease, LEASE};
 use heliograph_domain::message::{Message, MessageState};
 use heliograph_domain::retry;
 use heliograph_domain::time::Timestamp;
-use heliograph_domain::webhook::{DISABLE_AFTER, DisabledReason, WebhookEndpoint};
+use heliograph_domain::webhook::{DISABLE_AFTER, WebhookEndpoint};
 use heliograph_store::identity::accounts;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::messaging::messages;
@@ -45,8 +47,8 @@ pub enum WebhookResponse {
         /// The delay requested by `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// No response, with the reason.
-    NoResponse(String),
+    /// There was no response.
+    NoResponse(DeliveryError),
 }
 
 /// Returns the outcome of a delivery that was tried `tries` times before. `random` is uniform in
@@ -62,14 +64,16 @@ pub fn evaluate_response(tries: u16, response: WebhookResponse, random: f64) -> 
         }
         WebhookResponse::Http { status, body, retry_after } => (status, body, retry_after),
         WebhookResponse::NoResponse(error) => {
-            let failure = DeliveryFailure { status: None, error: Some(error), body: None };
+            let outcome = AttemptOutcome::Error(error.kind);
+            let failure = DeliveryFailure { outcome, detail: Some(error.detail), body: None };
             return DeliveryOutcome::Failed { failure, retry_after: next, gone: false };
         }
     };
     let asked = retry_after.filter(|_| matches!(status, 429 | 503)).map(|d| d.min(MOST_WAIT));
     let retry_after = next.map(|next| asked.map_or(next, |asked| asked.max(next)));
     let body = Some(body).filter(|b| !b.is_empty());
-    let failure = DeliveryFailure { status: Some(status), error: None, body };
+    let outcome = AttemptOutcome::Response(status);
+    let failure = DeliveryFailure { outcome, detail: None, body };
     DeliveryOutcome::Failed { failure, retry_after, gone: status == 410 }
 }
 
@@ -233,7 +237,7 @@ struct EndpointResults {
     delivered: bool,
     /// True if a delivery that is not a test failed.
     failed: bool,
-    /// True if the endpoint answered 410 Gone.
+    /// True if the endpoint responded with 410 Gone.
     gone: bool,
 }
 
@@ -265,7 +269,7 @@ fn first_of(a: &AttemptResult) -> FirstAttempt {
 
 fn attempt_of(a: &AttemptResult) -> DeliveryAttempt {
     let (detail, body) = match &a.verdict {
-        DeliveryOutcome::Failed { failure, .. } => (failure.error.clone(), failure.body.clone()),
+        DeliveryOutcome::Failed { failure, .. } => (failure.detail.clone(), failure.body.clone()),
         DeliveryOutcome::Delivered { body, .. } if a.lease.due_at == URGENT => (None, body.clone()),
         _ => (None, None),
     };
@@ -281,13 +285,12 @@ fn attempt_of(a: &AttemptResult) -> DeliveryAttempt {
     }
 }
 
-fn outcome(verdict: &DeliveryOutcome) -> i16 {
-    let status = match verdict {
-        DeliveryOutcome::Delivered { status, .. } => *status,
-        DeliveryOutcome::Failed { failure, .. } => failure.status.unwrap_or(0),
-        DeliveryOutcome::NotAttempted => 0,
-    };
-    i16::try_from(status).unwrap_or(0)
+fn outcome(verdict: &DeliveryOutcome) -> AttemptOutcome {
+    match verdict {
+        DeliveryOutcome::Delivered { status, .. } => AttemptOutcome::Response(*status),
+        DeliveryOutcome::Failed { failure, .. } => failure.outcome,
+        DeliveryOutcome::NotAttempted => AttemptOutcome::Error(DeliveryErrorKind::Other),
+    }
 }
 
 fn millis(took: Duration) -> i32 {

@@ -3,17 +3,17 @@
 use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
-use crate::kernel::error::{Error, InvalidEndpoint, Result};
+use crate::kernel::error::{Error, Result};
 use crate::kernel::idempotency::{ENDPOINTS, IdempotentRequest, ROTATIONS, RequestKey};
 use crate::webhooks::deliveries::URGENT;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::delivery_error::AttemptOutcome;
+use heliograph_domain::endpoint_error::{DisabledReason, InvalidEndpoint};
 use heliograph_domain::event::{EventKind, StoredEvent};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
-use heliograph_domain::webhook::{
-    DisabledReason, EventKinds, SECRET_OVERLAP, WebhookEndpoint, WebhookSecret,
-};
+use heliograph_domain::webhook::{EventKinds, SECRET_OVERLAP, WebhookEndpoint, WebhookSecret};
 use heliograph_domain::webhook_url::WebhookUrl;
 use heliograph_store::Conn;
 use heliograph_store::webhooks::attempts::{self, DeliveryAttempt};
@@ -383,9 +383,8 @@ pub struct EndpointDelivery {
     pub endpoint: EndpointId,
     /// The URL; empty when the endpoint was removed.
     pub url: String,
-    /// The HTTP status of the last known attempt, 0 without a response; `None` before the first
-    /// attempt.
-    pub outcome: Option<i16>,
+    /// The outcome of the last known attempt; `None` before the first attempt.
+    pub outcome: Option<AttemptOutcome>,
     /// The time of that attempt.
     pub at: Option<Timestamp>,
 }
@@ -405,7 +404,8 @@ pub async fn deliveries_about(
     for thing in things {
         for (event, first) in events::list_for_subject(&mut conn, caller.account, *thing).await? {
             let attempts = attempts::list_for_event(&mut conn, caller.account, event.id).await?;
-            let mut last: BTreeMap<EndpointId, Option<(i16, Timestamp)>> = BTreeMap::new();
+            let mut last: BTreeMap<EndpointId, Option<(AttemptOutcome, Timestamp)>> =
+                BTreeMap::new();
             last.insert(event.endpoint, first.map(|f| (f.outcome, f.at)));
             last.extend(attempts.iter().map(|a| (a.endpoint, Some((a.outcome, a.at)))));
             rows.extend(last.into_iter().map(|(endpoint, last)| EndpointDelivery {

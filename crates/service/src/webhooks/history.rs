@@ -196,7 +196,7 @@ impl Reader<'_> {
             // A successful first attempt is stored only with the event.
             if let Some(first) = first.filter(|_| event.endpoint == self.whose.1)
                 && !attempts.iter().any(|a| a.at == first.at)
-                && is_good(first.outcome)
+                && first.outcome.is_success()
             {
                 attempts.insert(0, self.attempt(first));
                 attempts.sort_by_key(|a| a.at);
@@ -230,10 +230,10 @@ impl Reader<'_> {
         next: Option<Timestamp>,
     ) -> DeliveryStatus {
         let unknown = self.waiting.len() == usize::try_from(WAITING).unwrap_or(0) && !e.test;
-        let taken = tried.iter().any(|a| is_good(a.outcome));
+        let taken = tried.iter().any(|a| a.outcome.is_success());
         let waits = next.is_some() || unknown && !taken;
         match tried.last() {
-            Some(last) if waits && !is_good(last.outcome) => DeliveryStatus::Retrying,
+            Some(last) if waits && !last.outcome.is_success() => DeliveryStatus::Retrying,
             _ if waits => DeliveryStatus::Pending,
             _ if taken => DeliveryStatus::Delivered,
             Some(_) => DeliveryStatus::Failed,
@@ -257,8 +257,4 @@ impl Reader<'_> {
             sent.map(|(m, _)| (m.id.0, EventSubject::Message(m.id, m.recipient.to_string())));
         Ok(sent.chain(received.map(|m| (m.id.0, EventSubject::Received(m.from)))).collect())
     }
-}
-
-fn is_good(outcome: i16) -> bool {
-    (200..300).contains(&outcome)
 }

@@ -2,10 +2,11 @@
 
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
-use crate::kernel::error::{Error, InvalidEndpoint, Result};
+use crate::kernel::error::{Error, Result};
 use crate::kernel::idempotency::{IdempotentRequest, REPLAYS, RequestKey};
 use crate::webhooks::endpoints::get;
 use async_recursion::async_recursion as boxed;
+use heliograph_domain::endpoint_error::InvalidEndpoint;
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::WebhookEndpoint;

@@ -3,7 +3,7 @@
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::delivery_error::DeliveryAdvice;
+use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::event::{EventContent, StoredEvent, WebhookEvent};
 use heliograph_domain::id::EventId;
 use heliograph_domain::time::Timestamp;
@@ -17,16 +17,14 @@ use heliograph_store::webhooks::events;
 pub struct TestDelivery {
     /// The event.
     pub event: EventId,
-    /// The HTTP status, if there was a response.
-    pub status: Option<u16>,
+    /// The status of the response, or the kind of the error.
+    pub outcome: AttemptOutcome,
     /// The duration in milliseconds.
     pub took: i32,
-    /// The error, if there was no response.
+    /// The technical detail of the error, if there was no response.
     pub detail: Option<String>,
     /// The beginning of the response body.
     pub body: Option<String>,
-    /// The advice on what to do; `None` after a success.
-    pub advice: Option<DeliveryAdvice>,
     /// The time when the request was signed and sent.
     pub sent_at: Timestamp,
 }
@@ -46,21 +44,14 @@ impl TestDelivery {
         let attempts = attempts::list_for_event(&mut conn, endpoint.account, event).await?;
         let attempt = attempts.into_iter().find(|a| a.endpoint == endpoint.id);
         let (detail, body) = attempt.map_or((None, None), |a| (a.detail, a.body));
-        let status = u16::try_from(first.outcome).ok().filter(|status| *status > 0);
         Ok(Some(Self {
             event,
-            status,
+            outcome: first.outcome,
             took: first.duration,
-            advice: DeliveryAdvice::for_attempt(status, detail.as_deref().unwrap_or_default()),
             detail,
             body,
             sent_at: Timestamp(first.at.millis() - i64::from(first.duration)),
         }))
-    }
-
-    /// Returns whether the endpoint accepted the delivery (2xx).
-    pub fn succeeded(&self) -> bool {
-        self.status.is_some_and(|status| (200..300).contains(&status))
     }
 
     /// Returns the request as it was sent: its head with the signature, and its body byte for byte.

@@ -6,10 +6,10 @@ use crate::endpoint_worker::{
 };
 use crate::node::{Node, accepted, delivered, outcome, parts, text};
 use heliograph_domain::account::Mode;
+use heliograph_domain::endpoint_error::DisabledReason;
 use heliograph_domain::event::{EventContent, EventKind};
 use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
 use heliograph_domain::submission::SubmitOutcome;
-use heliograph_domain::webhook::DisabledReason;
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::progress::{Progress, RecordProgress};
@@ -41,7 +41,7 @@ async fn final_status_triggers_a_delivery() {
     worker.answer(&node, deliveries, OK).await;
     assert_eq!((worker.queue.free_slots(), waiting(&node, worker.id).await), (32, 0));
     let outcome = endpoints::event_attempts(&node.cx, ann.account, event.id).await.unwrap();
-    assert_eq!(outcome.first.map(|f| (f.outcome, f.duration)), Some((200, 7)));
+    assert_eq!(outcome.first.map(|f| (f.outcome.status(), f.duration)), Some((Some(200), 7)));
     assert_eq!(outcome.attempts, []);
 }
 
@@ -145,7 +145,7 @@ async fn endpoints_share_one_event() {
     assert_eq!((waiting(&node, one.id).await, waiting(&node, two.id).await), (0, 1));
     two.answer(&node, twos, OK).await;
     let outcome = endpoints::event_attempts(&node.cx, ann.account, id).await.unwrap();
-    assert_eq!(outcome.first.map(|f| f.outcome), Some(200));
+    assert_eq!(outcome.first.and_then(|f| f.outcome.status()), Some(200));
     assert_eq!(outcome.attempts.iter().map(|a| a.endpoint).collect::<Vec<_>>(), [two.id]);
 }
 

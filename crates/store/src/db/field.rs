@@ -146,6 +146,8 @@ macro_rules! codes {
 pub(crate) use codes;
 
 codes! {
+    "attempt outcome": heliograph_domain::delivery_error::AttemptOutcome;
+    "reason": heliograph_domain::endpoint_error::DisabledReason;
     "mode": heliograph_domain::account::Mode;
     "role": heliograph_domain::account::Role;
     "event kind": heliograph_domain::event::EventKind;
@@ -154,7 +156,6 @@ codes! {
     "status": heliograph_domain::message::MessageStatus;
     "opt-out source": heliograph_domain::optout::OptoutSource;
     "encoding": heliograph_domain::text::Encoding;
-    "reason": heliograph_domain::webhook::DisabledReason;
 }
 
 /// Implements [`Field`] for bit sets.

@@ -7,6 +7,7 @@ use crate::db::record::{Record, columns, record};
 use crate::db::row;
 use crate::db::table::{Sql, Table, equals, joined, names, unnest};
 use crate::error::StoreResult;
+use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
 use std::sync::LazyLock;
@@ -23,11 +24,11 @@ record! {
         pub endpoint: EndpointId,
         /// The time at which the attempt ended.
         pub at: Timestamp,
-        /// The HTTP status, 0 without one.
-        pub outcome: i16,
+        /// The status of the response, or the kind of the error.
+        pub outcome: AttemptOutcome,
         /// The duration in milliseconds.
         pub duration: i32,
-        /// A description of the error.
+        /// The technical detail of the error.
         pub detail: Option<String>,
         /// The beginning of the response body.
         pub body: Option<String>,
@@ -89,7 +90,7 @@ pub async fn list_before(
     let sql = "SELECT event, at, outcome FROM attempts
         WHERE endpoint = $1 AND account = $2 AND at < $3 ORDER BY at DESC LIMIT $4";
     let params = [endpoint.value(), account.value(), before.value(), limit.into()];
-    let failed = |outcome: i16| !(200..300).contains(&outcome);
+    let failed = |outcome: AttemptOutcome| !outcome.is_success();
     conn.query(sql, &params, |r| Ok((r.get()?, r.get()?, failed(r.get()?)))).await
 }
 

@@ -9,9 +9,10 @@ use crate::db::sealing::{Place, Sealer};
 use crate::db::table::{Sql, Table, names};
 use crate::error::{StoreError, StoreResult};
 use heliograph_domain::account::Mode;
+use heliograph_domain::endpoint_error::DisabledReason;
 use heliograph_domain::id::{AccountId, EndpointId};
 use heliograph_domain::time::Timestamp;
-use heliograph_domain::webhook::{DisabledReason, EventKinds, WebhookEndpoint, WebhookSecret};
+use heliograph_domain::webhook::{EventKinds, WebhookEndpoint, WebhookSecret};
 use std::sync::LazyLock;
 
 record! {

@@ -8,6 +8,7 @@ use crate::db::row::Row;
 use crate::db::table::{Sql, Table, joined, names, unnest};
 use crate::error::StoreResult;
 use heliograph_domain::account::Mode;
+use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::event::{EventKind, StoredEvent};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
@@ -22,7 +23,7 @@ record! {
 record! {
     /// The result of the first delivery attempt; all NULL before it ends.
     struct FirstResult {
-        outcome: Option<i16>,
+        outcome: Option<AttemptOutcome>,
         duration: Option<i32>,
         answered_at: Option<Timestamp>,
     }
@@ -44,8 +45,8 @@ pub struct FirstAttempt {
     pub account: AccountId,
     /// The event.
     pub event: EventId,
-    /// The HTTP status, 0 without one.
-    pub outcome: i16,
+    /// The status of the response, or the kind of the error.
+    pub outcome: AttemptOutcome,
     /// The duration in milliseconds.
     pub duration: i32,
     /// The time at which the attempt ended.

@@ -3,10 +3,11 @@
 use crate::fixtures::{account, at};
 use crate::webhook_fixtures::{endpoint, register, secret};
 use heliograph_domain::account::Mode;
+use heliograph_domain::endpoint_error::DisabledReason;
 use heliograph_domain::event::EventKind;
 use heliograph_domain::id::{AccountId, EndpointId};
 use heliograph_domain::time::Timestamp;
-use heliograph_domain::webhook::{DisabledReason, EventKinds, WebhookEndpoint};
+use heliograph_domain::webhook::{EventKinds, WebhookEndpoint};
 use heliograph_store::Tx;
 use heliograph_store::webhooks::endpoints::{self, SubscribedEndpoint};
 use heliograph_testing::{START, TestDb};

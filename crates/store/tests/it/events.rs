@@ -3,6 +3,7 @@
 use crate::fixtures::{account, at};
 use crate::webhook_fixtures::{endpoint, event, queue_delivery, register, store_events};
 use heliograph_domain::account::Mode;
+use heliograph_domain::delivery_error::{AttemptOutcome, DeliveryErrorKind};
 use heliograph_domain::event::{EventKind, StoredEvent};
 use heliograph_domain::id::{AccountId, EndpointId, EventId};
 use heliograph_store::webhooks::attempts::{self, DeliveryAttempt};
@@ -13,6 +14,8 @@ use heliograph_testing::TestDb;
 use uuid::Uuid;
 
 const NONE: EventId = EventId(Uuid::nil());
+/// The code of an attempt without a response.
+const TIMEOUT: i16 = -DeliveryErrorKind::ResponseTimeout.code();
 
 async fn one_account(db: &TestDb) -> (AccountId, EndpointId) {
     let ann = account(db, "ann@example.com", 0).await;
@@ -30,18 +33,15 @@ async fn found(db: &TestDb, what: &ReplayFilter, after: EventId, limit: i64) -> 
     found.into_iter().map(|(id, _)| id).collect()
 }
 
-fn first(event: &StoredEvent, outcome: i16) -> FirstAttempt {
+fn first(event: &StoredEvent, code: i16) -> FirstAttempt {
+    let outcome = AttemptOutcome::from_code(code).unwrap();
     FirstAttempt { account: event.account, event: event.id, outcome, duration: 12, at: at(5) }
 }
 
-fn attempt(
-    event: &StoredEvent,
-    endpoint: EndpointId,
-    seconds: u64,
-    outcome: i16,
-) -> DeliveryAttempt {
+fn attempt(event: &StoredEvent, endpoint: EndpointId, seconds: u64, code: i16) -> DeliveryAttempt {
+    let outcome = AttemptOutcome::from_code(code).unwrap();
     let (account, event, at) = (event.account, event.id, at(seconds));
-    let detail = (!(200..300).contains(&outcome)).then(|| "no, thanks".to_owned());
+    let detail = (!outcome.is_success()).then(|| "no, thanks".to_owned());
     DeliveryAttempt { account, event, endpoint, at, outcome, duration: 3, detail, body: None }
 }
 
@@ -80,7 +80,7 @@ async fn the_first_attempt_is_stored_with_its_event() {
     let (ann, to) = one_account(&db).await;
     let all: Vec<_> = (0..3).map(|i| event(&db, ann, to, i)).collect();
     store_events(&db, &all).await;
-    let firsts = [first(&all[0], 204), first(&all[2], 0)];
+    let firsts = [first(&all[0], 204), first(&all[2], TIMEOUT)];
     record_attempts(&db, &firsts, &[]).await;
     let mut conn = db.db.read().await.unwrap();
     for (event, expected) in all.iter().zip([Some(firsts[0]), None, Some(firsts[1])]) {
@@ -149,7 +149,8 @@ async fn a_replay_of_failed_events_skips_delivered_ones() {
     store_events(&db, &all).await;
     // Delivered at once; failed for good; delivered at the second attempt; never tried; no
     // response; redirected.
-    let firsts = [(0, 200), (1, 500), (2, 503), (4, 0), (5, 301)].map(|(i, o)| first(&all[i], o));
+    let firsts =
+        [(0, 200), (1, 500), (2, 503), (4, TIMEOUT), (5, 301)].map(|(i, o)| first(&all[i], o));
     let others = [(1, 6, 500), (1, 7, 410), (2, 6, 503), (2, 8, 299), (4, 6, 0), (5, 6, 301)];
     let others = others.map(|(i, seconds, o)| attempt(&all[i], to, seconds, o));
     record_attempts(&db, &firsts, &others).await;
@@ -196,8 +197,8 @@ async fn attempts_are_listed_in_order_and_once() {
     let (ann, to) = one_account(&db).await;
     let other = register(&db, &endpoint(ann)).await;
     let event_of_ann = event(&db, ann, to, 0);
-    let all =
-        [(9, 500), (3, 0), (6, 200)].map(|(seconds, o)| attempt(&event_of_ann, to, seconds, o));
+    let all = [(9, 500), (3, TIMEOUT), (6, 200)]
+        .map(|(seconds, o)| attempt(&event_of_ann, to, seconds, o));
     let elsewhere = attempt(&event_of_ann, other, 6, 404);
     for _ in 0..2 {
         record_attempts(&db, &[], &all).await;

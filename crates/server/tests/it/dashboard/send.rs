@@ -147,7 +147,7 @@ fn errors_are_next_to_their_fields() {
         "/send",
         &[&good[..2], &[("text", long.as_str()), ("maxParts", "1")]].concat(),
     );
-    assert!(sent.contains("The text needs 2 parts, 1 are allowed."), "{}", sent.text());
+    assert!(sent.contains("The text needs 2 parts, but at most 1 are allowed."), "{}", sent.text());
     let all =
         browser.send(&page, "/send", &[("recipient", "x"), ("originator", "<"), ("text", "")]);
     assert_eq!(all.text().matches("class=\"wrong\"").count(), 3, "all errors at once");

@@ -122,7 +122,7 @@ fn failed_events_can_be_replayed() {
     browser.send(&page, &format!("{here}/disable"), &[]);
     let off = browser.open(&here);
     assert!(
-        off.contains("it was switched off manually") && off.contains("Failed"),
+        off.contains("the endpoint was disabled manually") && off.contains("Failed"),
         "{}",
         off.text()
     );

@@ -114,7 +114,7 @@ fn a_failed_delivery_is_retried_with_the_same_id() {
         (all.len() == 2).then_some(all)
     });
     assert_eq!((&attempts[0]["status"], &attempts[1]["status"]), (&json!(204), &json!(500)));
-    assert_eq!(attempts[1]["detail"], "it answered 500");
+    assert_eq!(attempts[1]["detail"], "responded with 500");
     assert_eq!(attempts[1]["body"].as_str().unwrap().len(), 1_024);
     let shown = server.stdout(&["webhook", "attempts", &id]);
     assert!(!shown.contains('\u{1b}'), "the output contains a control character");
@@ -240,13 +240,13 @@ fn status_410_disables_an_endpoint() {
     });
     assert_eq!(
         (&off["offReason"], &off["waiting"]),
-        (&json!("it responded with 410 Gone"), &json!(0))
+        (&json!("the endpoint responded with 410 Gone"), &json!(0))
     );
     sink.set_behavior(Behavior::status(200));
     let later = server.accepted(&key, &hello("+447700900124"));
     server.wait_until_ended(&key, &later);
     let refused = server.run(&["webhook", "replay", &id, "--failed"]);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("switch it on first"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("enable it first"));
     server.stdout(&["webhook", "on", &id]);
     assert_eq!(sink.received().len(), 1);
     assert_eq!(
@@ -266,7 +266,7 @@ fn a_disabled_endpoint_gets_no_events() {
     let key = server.key();
     let (id, _) = add(&server, &sink.url("/"), &[]);
     server.stdout(&["webhook", "off", &id]);
-    assert_eq!(list(&server)[0]["offReason"], "it was switched off manually");
+    assert_eq!(list(&server)[0]["offReason"], "the endpoint was disabled manually");
     server.wait_until_ended(&key, &server.accepted(&key, &hello("+447700900123")));
     server.stdout(&["webhook", "on", &id]);
     server.wait_until_ended(&key, &server.accepted(&key, &hello("+447700900124")));
@@ -340,7 +340,7 @@ fn a_test_event_is_sent_immediately() {
     let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        output_text.contains("it answered 500") && output_text.contains("see the log"),
+        output_text.contains("responded with 500") && output_text.contains("see the log"),
         "{output_text}"
     );
     // A disabled endpoint can be tested too, and a test is not retried.

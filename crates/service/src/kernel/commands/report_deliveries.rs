@@ -1,6 +1,7 @@
 //! The command that records the results of webhook deliveries.
 
 use crate::kernel::commands::writer_command::WriterCommand;
+use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::id::{AccountId, EndpointId};
 use heliograph_domain::lease::DeliveryLease;
 use heliograph_domain::time::Timestamp;
@@ -64,7 +65,7 @@ pub enum DeliveryOutcome {
         failure: DeliveryFailure,
         /// The delay until the next attempt; `None` after the last one.
         retry_after: Option<Duration>,
-        /// True if the endpoint answered 410 Gone.
+        /// True if the endpoint responded with 410 Gone.
         gone: bool,
     },
 }
@@ -72,10 +73,10 @@ pub enum DeliveryOutcome {
 /// A failed delivery attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeliveryFailure {
-    /// The HTTP status, if there was a response.
-    pub status: Option<u16>,
-    /// The error, if there was no response.
-    pub error: Option<String>,
+    /// The status of the response, or the kind of the error.
+    pub outcome: AttemptOutcome,
+    /// The technical detail of the error.
+    pub detail: Option<String>,
     /// The beginning of the response body.
     pub body: Option<String>,
 }

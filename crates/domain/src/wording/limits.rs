@@ -1,0 +1,23 @@
+//! The texts of limits.
+
+/// The sentence for the attempt to remove the default opt-out list.
+pub const DEFAULT_OPTOUT_LIST: &str =
+    "The default list can't be removed: an account always has one.";
+
+/// The sentence for a number that no route matches.
+pub const NO_ROUTE: &str = "No carrier is configured for this number.";
+
+/// Returns the sentence for an account with the largest number of opt-out lists.
+pub fn optout_lists(limit: i64) -> String {
+    format!("The account already has {limit} lists, which is the limit.")
+}
+
+/// Returns the clause for an account with the largest number of API keys.
+pub fn api_keys(limit: i64) -> String {
+    format!("the account already has {limit} keys, which is the limit: revoke unused keys")
+}
+
+/// Returns the sentence for a text that needs too many message parts.
+pub fn message_parts(parts: u16, allowed: u16) -> String {
+    format!("The text needs {parts} parts, but at most {allowed} are allowed.")
+}
