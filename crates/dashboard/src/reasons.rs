@@ -29,12 +29,10 @@ pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {
             "An account needs an owner. Make another member an owner first."
         }
         ConflictReason::TwoFactorEnabled => {
-            "Two-factor authentication is already on. Turn it off first."
+            "Two-factor authentication is already enabled. Disable it first."
         }
-        ConflictReason::TwoFactorDisabled => "Two-factor authentication is off.",
-        ConflictReason::TwoFactorNotPending => {
-            "The setup of two-factor authentication has not begun."
-        }
+        ConflictReason::TwoFactorDisabled => "Two-factor authentication is not enabled.",
+        ConflictReason::TwoFactorNotPending => "Two-factor setup was not started. Start it again.",
         ConflictReason::ApiKeyLimit(limit) => {
             return sentence(&limits::api_keys(*limit)).into();
         }
