@@ -16,6 +16,7 @@ use axum::routing::{get, post};
 use heliograph_domain::fields::Note;
 use heliograph_domain::id::OptoutListId;
 use heliograph_domain::phone::Recipient;
+use heliograph_domain::wording::sentence;
 use heliograph_service::audience::number_file::{self, RowError};
 use heliograph_service::audience::optouts::{self, NewOptout, OptoutListRef};
 use heliograph_service::kernel::idempotency::{
@@ -127,7 +128,7 @@ async fn add(
         Ok(number) => number,
         Err(error) => {
             let mut errors = FieldErrors::default();
-            errors.add("number", error.to_string());
+            errors.add("number", sentence(&error.to_string()));
             return show_errors(&app, &request, which, form, errors).await;
         }
     };

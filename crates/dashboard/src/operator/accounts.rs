@@ -17,6 +17,7 @@ use axum::routing::{get, post};
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
+use heliograph_domain::wording::sentence;
 use heliograph_service::identity::accounts::{self, Member};
 use heliograph_service::identity::magic_links;
 use heliograph_service::kernel::error::Error;
@@ -202,7 +203,7 @@ async fn credit(
         form.text("idempotency_key").parse::<Uuid>().map_err(|_| PageError::invalid_form())?;
     let amount = match form.text("amount").parse::<Amount>() {
         Ok(Amount::ZERO) => Err("Enter an amount other than zero.".to_owned()),
-        other => other.map_err(|error| error.to_string()),
+        other => other.map_err(|error| sentence(&error.to_string())),
     };
     let note: Option<CreditNote> = form.parse("note", &mut errors);
     let account = AccountId(id);

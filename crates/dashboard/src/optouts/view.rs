@@ -15,6 +15,7 @@ use heliograph_domain::fields::ListName;
 use heliograph_domain::id::OptoutListId;
 use heliograph_domain::optout::{Optout, OptoutList, OptoutSource};
 use heliograph_domain::phone::Recipient;
+use heliograph_domain::wording::sentence;
 use heliograph_service::audience::optouts::{self, OptoutListRef};
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::error::Error;
@@ -197,7 +198,7 @@ async fn find(
         ));
     }
     match query.number.parse::<Recipient>() {
-        Err(error) => Ok((Vec::new(), error.to_string())),
+        Err(error) => Ok((Vec::new(), sentence(&error.to_string()))),
         Ok(number) => match optouts::number(cx, caller, which, number).await {
             Ok(found) => Ok((vec![found], String::new())),
             Err(Error::NotFound) => Ok((Vec::new(), String::new())),
