@@ -17,6 +17,7 @@ mod optout_lists;
 mod query;
 mod rate_limit;
 mod rate_limit_layer;
+mod request;
 mod response;
 mod router;
 mod state;

@@ -3,10 +3,9 @@
 mod view;
 
 use crate::auth;
-use crate::body::{self, JsonFields};
+use crate::body;
 use crate::error::Problem;
 use crate::error::code::ProblemCode;
-use crate::error::fault::FaultCode;
 use crate::idempotency::{self, StoredResponse};
 use crate::openapi::document::OPTOUTS;
 use crate::openapi::input_types::PhoneNumberInput;
@@ -14,6 +13,7 @@ use crate::openapi::operation::Operation;
 use crate::openapi::routes::ApiRoutes;
 use crate::optout_lists::view::{OptoutImportView, OptoutListView, OptoutView, RowErrorView};
 use crate::query::{self, PageParams};
+use crate::request::{self, request};
 use crate::response::json;
 use crate::state::ApiState;
 use axum::extract::rejection::PathRejection;
@@ -32,7 +32,6 @@ use heliograph_service::kernel::idempotency::{
 };
 use serde_json::json;
 use std::sync::Arc;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use uuid::Uuid;
 
@@ -101,16 +100,13 @@ async fn lists(
     Ok(page.respond(&found, |l| l.id, OptoutListView::new))
 }
 
-// The schema of what `create` reads.
-/// An opt-out list to create.
-#[derive(ToSchema)]
-#[schema(as = NewOptoutList)]
-#[expect(dead_code, reason = "only the schema: the body is parsed field by field")]
-struct NewList {
-    /// The name of the list. It must not be blank.
-    #[schema(min_length = 1, max_length = 100)]
-    #[schema(pattern = r"^[^\x00-\x1f\x7f-\x9f]*[^\x00-\x1f\x7f-\x9f\s][^\x00-\x1f\x7f-\x9f]*$")]
-    name: String,
+request! {
+    /// An opt-out list to create.
+    #[schema(as = NewOptoutList)]
+    struct NewListBody {
+        #[schema(inline)]
+        name: ListName,
+    }
 }
 
 fn create_operation() -> Operation {
@@ -118,7 +114,7 @@ fn create_operation() -> Operation {
         .description(
             "Creates an empty list. An account can have up to 1,000 opt-out lists in each mode.",
         )
-        .json_body::<NewList>(&[("minimal", json!({ "name": "Newsletter" }))])
+        .json_body::<NewListBody>(&[("minimal", json!({ "name": "Newsletter" }))])
         .response(StatusCode::CREATED, "The created list.", &OptoutListView::sample())
         .response_header("Location")
         .idempotent()
@@ -130,11 +126,7 @@ async fn create(State(app): State<Arc<ApiState>>, request: Request) -> Result<Re
     let caller = auth::authenticate(&app, &head.headers).await?;
     query::require_empty(&head.uri)?;
     let bytes = body::read_json(&head.headers, body, BODY_LIMIT).await?;
-    let mut fields = JsonFields::parse(&bytes)?;
-    let name: Option<ListName> = fields.required("name", FaultCode::InvalidName);
-    fields.finish()?;
-    // The name is present, since there was no fault.
-    let name = name.ok_or_else(|| Problem::invalid("The name is missing.", Vec::new()))?;
+    let NewListBody { name } = request::parse(&bytes)?;
     let key = idempotency::read_key(&head.headers, &bytes)?;
     let reply = |list: &OptoutList| {
         let address = format!("/v1/optout-lists/{}", list.id);
@@ -246,17 +238,15 @@ async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-// The schema of what `add` reads.
-/// A number to add to an opt-out list.
-#[derive(ToSchema)]
-#[schema(as = NewOptout)]
-#[expect(dead_code, reason = "only the schema: the body is parsed field by field")]
-struct NewNumber {
-    #[schema(value_type = PhoneNumberInput)]
-    number: String,
-    /// An optional note.
-    #[schema(max_length = 255, pattern = r"^[^\x00]*$")]
-    note: Option<String>,
+request! {
+    /// A number to add to an opt-out list.
+    #[schema(as = NewOptout)]
+    struct NewOptoutBody {
+        #[schema(value_type = PhoneNumberInput)]
+        number: Recipient,
+        #[schema(inline)]
+        note: Option<Note>,
+    }
 }
 
 fn add_operation() -> Operation {
@@ -265,7 +255,7 @@ fn add_operation() -> Operation {
         .description(
             "Adds a number. A number that is already on the list keeps its original record.",
         )
-        .json_body::<NewNumber>(&[("with a note", body)])
+        .json_body::<NewOptoutBody>(&[("with a note", body)])
         .response(StatusCode::OK, "The number was already on the list.", &OptoutView::sample())
         .response(StatusCode::CREATED, "The number was added.", &OptoutView::sample())
         .response_header("Location")
@@ -281,12 +271,7 @@ async fn add(
     let caller = auth::authenticate(&app, &head.headers).await?;
     query::require_empty(&head.uri)?;
     let bytes = body::read_json(&head.headers, body, BODY_LIMIT).await?;
-    let mut fields = JsonFields::parse(&bytes)?;
-    let number: Option<Recipient> = fields.required("number", FaultCode::InvalidNumber);
-    let note: Option<Note> = fields.optional("note", FaultCode::TooLong);
-    fields.finish()?;
-    // The number is present, since there was no fault.
-    let number = number.ok_or_else(|| Problem::invalid("The number is missing.", Vec::new()))?;
+    let NewOptoutBody { number, note } = request::parse(&bytes)?;
     let key = idempotency::read_key(&head.headers, &bytes)?;
     let path = head.uri.path();
     let reply = |(optout, is_new): &(Optout, bool)| match is_new {

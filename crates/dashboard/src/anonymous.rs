@@ -44,7 +44,9 @@ impl AnonymousRequest {
         &self,
         app: &DashboardState,
     ) -> Result<Option<AuthenticatedUser>, PageError> {
-        let Some(token) = self.client.session_token(&self.headers) else { return Ok(None) };
+        let Some(token) = self.client.cookies().session_token(&self.headers) else {
+            return Ok(None);
+        };
         match sessions::authenticate(&app.context, &token).await {
             Ok(visitor) => Ok(Some(visitor)),
             Err(Error::Unauthenticated) => Ok(None),
@@ -68,7 +70,9 @@ impl AnonymousRequest {
     pub(crate) fn render(&self, status: StatusCode, nonce: &str, page: &impl Template) -> Response {
         let mut response = page::html(status, nonce, page.render());
         if !self.has_cookie {
-            response.headers_mut().append(header::SET_COOKIE, self.client.form_cookie(&self.token));
+            response
+                .headers_mut()
+                .append(header::SET_COOKIE, self.client.cookies().form(&self.token));
         }
         response
     }
@@ -76,7 +80,7 @@ impl AnonymousRequest {
     /// Redirects to a page and sets the cookie of a new session.
     pub(crate) fn redirect_signed_in(&self, path: &str, session: &Token) -> Response {
         let mut response = page::redirect(path);
-        response.headers_mut().append(header::SET_COOKIE, self.client.session_cookie(session));
+        response.headers_mut().append(header::SET_COOKIE, self.client.cookies().session(session));
         response
     }
 }
@@ -90,7 +94,7 @@ impl FromRequestParts<Arc<DashboardState>> for AnonymousRequest {
     ) -> Result<Self, PageError> {
         let Ok(client) = ClientInfo::from_request_parts(parts, app).await;
         let headers = parts.headers.clone();
-        let token = client.form_token(&headers);
+        let token = client.cookies().form_token(&headers);
         let has_cookie = token.is_some();
         let token = token.map_or_else(|| app.context.token(), Ok)?;
         Ok(Self { client, headers, token, has_cookie })

@@ -83,8 +83,11 @@ async fn show(
         None => OpenedBy::NewUser,
     };
     let mut layout = request.layout(app, "Join account", None)?;
-    if let Some(session) =
-        request.client.session_token(&request.headers).filter(|_| opened_by == OpenedBy::Invitee)
+    if let Some(session) = request
+        .client
+        .cookies()
+        .session_token(&request.headers)
+        .filter(|_| opened_by == OpenedBy::Invitee)
     {
         // The invitee submits this form within the session.
         layout.csrf = csrf::field(&session, &app.context.random()?);

@@ -8,6 +8,7 @@ mod bubbles;
 mod client;
 mod composer;
 mod conversations;
+mod cookies;
 mod csrf;
 mod error_page;
 mod form;

@@ -206,7 +206,7 @@ async fn change_password(
             let mut response = session::redirect_with_notice(HERE, "password");
             response
                 .headers_mut()
-                .insert(header::SET_COOKIE, request.client.session_cookie(&token));
+                .insert(header::SET_COOKIE, request.client.cookies().session(&token));
             Ok(response)
         }
         Ok(None) => show_error(&app, request, "current", WRONG_PASSWORD).await,

@@ -129,7 +129,7 @@ impl FromRequestParts<Arc<DashboardState>> for SessionRequest {
     ) -> Result<Self, PageError> {
         let Ok(client) = ClientInfo::from_request_parts(parts, app).await;
         let sign_in = || PageError::SignInRequired(return_path(parts));
-        let token = client.session_token(&parts.headers).ok_or_else(sign_in)?;
+        let token = client.cookies().session_token(&parts.headers).ok_or_else(sign_in)?;
         let visitor = match sessions::authenticate(&app.context, &token).await {
             Ok(visitor) => visitor,
             Err(Error::Unauthenticated) => return Err(sign_in()),

@@ -307,6 +307,8 @@ async fn sign_out(
         Err(other) => return Err(other.into()),
     }
     let mut response = session::redirect_with_notice("/sign-in", "out");
-    response.headers_mut().insert(header::SET_COOKIE, posted.request.client.clear_session_cookie());
+    response
+        .headers_mut()
+        .insert(header::SET_COOKIE, posted.request.client.cookies().clear_session());
     Ok(response)
 }

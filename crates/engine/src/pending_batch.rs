@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// A batch of progress and everything that waits for its commit.
+#[derive(Default)]
 pub(crate) struct PendingBatch {
     pub(crate) progress: Progress,
     /// The settled messages; their slots in the local queue are free once the batch is committed.

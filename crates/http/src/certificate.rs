@@ -10,12 +10,8 @@ use rustls::{Error, InconsistentKeys};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
-use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
-/// The interval between checks of the files. They are small, so that polling is cheap.
-const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 /// The largest file that is read, in bytes: a certificate chain has a few kilobytes.
 const MAX_FILE_SIZE: u64 = 1 << 20;
 
@@ -51,15 +47,12 @@ pub fn read(cert: &Path, key: &Path) -> Result<(Tls, CertificateReloader), Certi
 }
 
 impl CertificateReloader {
-    /// Checks the files every few seconds, and at once on each notification of `nudge`.
-    pub async fn run(mut self, nudge: Arc<Notify>) {
-        loop {
-            // The time-out and the notification are handled alike.
-            let _ = tokio::time::timeout(RELOAD_INTERVAL, nudge.notified()).await;
-            let files = self.files.clone();
-            if let Ok(found) = tokio::task::spawn_blocking(move || files.read()).await {
-                self.apply(found);
-            }
+    /// Reads the files. If they changed and are valid, new connections use them from now on. A
+    /// change that is not valid is logged once.
+    pub async fn reload(&mut self) {
+        let files = self.files.clone();
+        if let Ok(found) = tokio::task::spawn_blocking(move || files.read()).await {
+            self.apply(found);
         }
     }
 

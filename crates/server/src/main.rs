@@ -1,6 +1,7 @@
 //! The `heliograph` binary: parses the command line and runs the selected command.
 
 mod carriers;
+mod certificate_reload;
 mod commands;
 mod config;
 mod data_dir;

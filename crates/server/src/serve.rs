@@ -5,7 +5,8 @@ use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
-use crate::{carriers, config, data_dir, http, key_usage, rate_limit_share, telemetry, welcome};
+use crate::{carriers, certificate_reload, config, data_dir, http, key_usage};
+use crate::{rate_limit_share, telemetry, welcome};
 use anyhow::{Context as _, bail};
 use heliograph_api::{ApiState, RateLimit};
 use heliograph_dashboard::{DashboardState, SignInThrottle};
@@ -30,7 +31,6 @@ use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{self, Signal, SignalKind};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
 
 /// Runs `heliograph serve`.
 pub(crate) fn main(
@@ -87,7 +87,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
     running.background.spawn(usage);
     let certificate = certificate.filter(|_| roles.contains(&NodeRole::Web));
-    let tls = start_reloading(hangup, certificate, &mut running.background);
+    let tls = start_reloading(hangup, certificate, &mut running);
     let node = Node {
         config: &config,
         context: context.clone(),
@@ -219,25 +219,16 @@ fn start_hashing() -> anyhow::Result<Passwords> {
 
 /// Starts reloading the certificate on SIGHUP and when its files change.
 fn start_reloading(
-    hangup: Signal,
+    signal: Signal,
     certificate: Option<(Tls, CertificateReloader)>,
-    background: &mut JoinSet<()>,
+    running: &mut RunningNode,
 ) -> Option<Tls> {
-    let reload = Arc::new(Notify::new());
-    background.spawn(hangups(hangup, reload.clone()));
+    let hangup = Arc::new(Notify::new());
+    running.background.spawn(certificate_reload::hangups(signal, hangup.clone()));
     let (tls, reloader) = certificate?;
-    background.spawn(reloader.run(reload));
+    let reload = certificate_reload::run(reloader, hangup, running.stop.subscribe());
+    running.background.spawn(reload);
     Some(tls)
-}
-
-/// Handles SIGHUP, which would otherwise end the process: triggers a reload of the certificate.
-async fn hangups(mut hangup: Signal, reload: Arc<Notify>) {
-    while hangup.recv().await.is_some() {
-        tracing::info!(
-            "SIGHUP received: reloading certificates; configuration changes require a restart"
-        );
-        reload.notify_one();
-    }
 }
 
 async fn listen(context: &Context, config: &Config) -> anyhow::Result<TcpListener> {

@@ -17,11 +17,30 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Run an SMSC simulator: an SMPP 3.4 server on 127.0.0.1 that accepts any credentials. The last
-/// digits of the recipient select the outcome: 0001 undeliverable, 0002 expired, 0003 rejected at
-/// submit, 0004 throttled first, 0005 receipt after 30 s, 0006 no receipt, 0007 receipt before the
-/// response, 0008 duplicate receipt, 0009 replies STOP. All other messages are delivered within a
-/// second.
+/// The end of `heliograph smsc -h`.
+pub(crate) const EXAMPLE: &str = "Example:
+  heliograph smsc --port 2775 --control-port 2776";
+
+/// The end of `heliograph smsc --help`.
+pub(crate) const LONG_HELP: &str = "Example:
+  heliograph smsc --port 2775 --control-port 2776
+
+The simulator is an SMPP 3.4 server that accepts any system_id and password. The last four digits of
+the recipient select what happens to a message:
+
+  0001  receipt UNDELIV with error 011
+  0002  receipt EXPIRED with error 027
+  0003  submit_sm refused with ESME_RINVDSTADR (0x0B)
+  0004  first submit_sm refused with ESME_RTHROTTLED (0x58), then delivered
+  0005  receipt DELIVRD after 30 seconds
+  0006  no receipt
+  0007  receipt DELIVRD before the submit_sm_resp
+  0008  receipt DELIVRD twice
+  0009  receipt DELIVRD, then the recipient replies STOP
+
+All other messages get the receipt DELIVRD after --receipt-delay.";
+
+/// The arguments of `heliograph smsc`.
 #[derive(Args, Debug)]
 pub(crate) struct SmscArgs {
     /// SMPP port on 127.0.0.1; 0 selects a free port

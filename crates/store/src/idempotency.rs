@@ -5,7 +5,7 @@ use crate::db::bulk::Bulk;
 use crate::db::field::Field;
 use crate::db::record::{Record, columns, record};
 use crate::db::row;
-use crate::db::table::{Sql, Table, names};
+use crate::db::table::{Sql, Table};
 use crate::error::StoreResult;
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::AccountId;
@@ -103,18 +103,15 @@ pub async fn insert(
     tx.bulk_query(&INSERT, &rows.collect(), row::get).await
 }
 
-static FIND: Sql = Sql::new(|| {
-    format!(
-        "SELECT {} FROM idempotency WHERE account = $1 AND mode = $2 AND route = $3 AND key = $4",
-        names(IdempotencyRecord::COLUMNS)
-    )
-});
+static FIND: Sql = Sql::new(|| IDEMPOTENCY.select_one(IdempotencyRecord::COLUMNS));
 
 /// Returns the stored result of a key.
 pub async fn find(conn: &mut Conn, key: &ScopedKey) -> StoreResult<Option<IdempotencyRecord>> {
-    let params = [key.account.value(), key.mode.value(), key.route.value(), key.key.value()];
-    conn.query_one(&FIND, &params, row::record).await
+    conn.query_one(&FIND, &key.values(), row::record).await
 }
+
+static SET_RESPONSE: Sql =
+    Sql::new(|| IDEMPOTENCY.update_one(columns!(IdempotencyRecord: response)));
 
 /// Stores a key with the answer to its request. False when the key was used before.
 pub async fn insert_with_response(
@@ -126,16 +123,9 @@ pub async fn insert_with_response(
     if insert(tx, &[(key, fingerprint, resource)], at).await?.is_empty() {
         return Ok(false);
     }
-    let sql = "UPDATE idempotency SET response = $5
-        WHERE account = $1 AND mode = $2 AND route = $3 AND key = $4";
-    let params = [
-        key.account.value(),
-        key.mode.value(),
-        key.route.value(),
-        key.key.value(),
-        response.into(),
-    ];
-    tx.execute(sql, &params).await?;
+    let mut params = key.values();
+    params.push(response.into());
+    tx.execute(&SET_RESPONSE, &params).await?;
     Ok(true)
 }
 

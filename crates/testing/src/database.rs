@@ -3,7 +3,6 @@
 use crate::deterministic::{TestClock, TestIds, TestRandom};
 use crate::engine::{TestEngine, engine, postgres_server};
 use heliograph_store::{Db, KEY_BYTES, Options, SealingKey};
-use std::io::Write;
 use std::sync::Arc;
 use tempfile::TempDir;
 use uuid::Builder;
@@ -36,7 +35,7 @@ impl TestDb {
     pub async fn new() -> Self {
         match engine() {
             TestEngine::Sqlite => Self::sqlite().await,
-            TestEngine::Postgres => Self::create_postgres().await,
+            TestEngine::Postgres => Self::postgres().await,
         }
     }
 
@@ -47,17 +46,12 @@ impl TestDb {
         Self::open(url, Storage::Folder { _folder: folder }).await
     }
 
-    /// Creates a PostgreSQL database, for tests of PostgreSQL only. Returns `None`, and reports on
-    /// standard error that the test is skipped, unless `HELIOGRAPH_TEST_ENGINE` is `postgres`.
-    pub async fn postgres() -> Option<Self> {
-        if engine() == TestEngine::Postgres {
-            return Some(Self::create_postgres().await);
-        }
-        report_skipped();
-        None
-    }
-
-    async fn create_postgres() -> Self {
+    /// Creates a PostgreSQL database, for tests of PostgreSQL only (feature `test-postgres` of
+    /// their crates). They run with either engine selected.
+    ///
+    /// # Panics
+    /// If `HELIOGRAPH_TEST_POSTGRES` names no server.
+    pub async fn postgres() -> Self {
         let database = PostgresDatabase::create(postgres_server()).await;
         Self::open(database.url(), Storage::Postgres(database)).await
     }
@@ -120,16 +114,6 @@ impl TestDb {
             .unwrap();
         done
     }
-}
-
-/// Reports that the current test is skipped. The output of `eprintln!` would be hidden by `cargo
-/// test`, because the test passes.
-#[expect(clippy::explicit_write, reason = "must not be captured")]
-fn report_skipped() {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("test");
-    writeln!(std::io::stderr(), "{test}: skipped, requires HELIOGRAPH_TEST_ENGINE=postgres")
-        .unwrap();
 }
 
 /// Returns the sealing key of all test databases.

@@ -1,15 +1,17 @@
 //! `POST /v1/send/sms`.
 
 use crate::auth;
-use crate::body::{self, JsonFields};
+use crate::body;
 use crate::error::Problem;
 use crate::error::code::ProblemCode;
-use crate::error::fault::FaultCode;
 use crate::idempotency;
 use crate::messages::view::MessageView;
-use crate::openapi::input_types::{NotYetScheduled, OnlyFalse, OriginatorInput, PhoneNumberInput};
+use crate::openapi::input_types::{
+    NotYetScheduled, NotYetShortened, OriginatorInput, PhoneNumberInput,
+};
 use crate::openapi::operation::Operation;
 use crate::query;
+use crate::request::{self, request};
 use crate::response::json;
 use crate::state::ApiState;
 use axum::extract::{Request, State};
@@ -36,44 +38,56 @@ const BODY_LIMIT: usize = 1 << 20;
 /// The path of [`send_sms`].
 pub(crate) const SEND_SMS: &str = "/v1/send/sms";
 
-// The schema of what `parse` reads. No field has a `default`: generated clients would require the
-// field, or always send it.
-/// A message to send.
-#[derive(ToSchema)]
-#[schema(as = SendSms)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only the schema: the body is parsed field by field")]
-struct SendBody {
-    #[schema(value_type = OriginatorInput)]
-    originator: String,
-    #[schema(value_type = PhoneNumberInput)]
-    recipient: String,
-    /// The text of the message. A message has at most 10 parts: 1,530 characters of the GSM
-    /// alphabet, or 670 characters if other characters are used. Braces have no special meaning.
-    #[schema(min_length = 1, max_length = 1530, pattern = r"^[^\x00]*$")]
-    text: String,
-    /// Your own reference, returned in responses and webhooks. It does not have to be unique.
-    #[schema(max_length = 255, pattern = r"^[^\x00]*$")]
-    reference: Option<String>,
-    /// Rejects the message if the recipient is on the default opt-out list. The default is `true`.
-    block_optout: Option<bool>,
-    /// The validity period in seconds. A message that is not delivered in time fails with
-    /// `expired`. The default is 172800 (two days).
-    #[schema(minimum = 60, maximum = 259_200)]
-    validity_seconds: Option<u32>,
-    /// Rejects the message if it needs more parts than this.
-    #[schema(minimum = 1, maximum = 255)]
-    max_parts: Option<u32>,
-    /// Validates the request and returns a quote; nothing is stored, sent or charged. The default
-    /// is `false`.
-    dry_run: Option<bool>,
-    /// Reserved for short links, which are not available yet: must be `false` if present.
-    #[schema(value_type = Option<OnlyFalse>, inline)]
-    shorten_url: Option<bool>,
-    #[schema(value_type = NotYetScheduled, inline, required = false)]
-    schedule: Option<String>,
-    #[schema(value_type = NotYetScheduled, inline, required = false)]
-    schedule_timezone: Option<String>,
+// No field has a `default` in the schema: generated clients would require the field, or always
+// send it.
+request! {
+    /// A message to send.
+    #[schema(as = SendSms)]
+    struct SendBody {
+        #[schema(value_type = OriginatorInput)]
+        originator: Originator,
+        #[schema(value_type = PhoneNumberInput)]
+        recipient: Recipient,
+        #[schema(inline)]
+        text: MessageText,
+        #[schema(inline)]
+        reference: Option<Reference>,
+        /// Rejects the message if the recipient is on the default opt-out list. The default is
+        /// `true`.
+        block_optout: Option<bool> as "blockOptout",
+        #[schema(inline)]
+        validity: Option<Validity> as "validitySeconds",
+        #[schema(inline)]
+        max_parts: Option<MaxParts> as "maxParts",
+        /// Validates the request and returns a quote; nothing is stored, sent or charged. The
+        /// default is `false`.
+        dry_run: Option<bool> as "dryRun",
+        /// Reserved for short links, which are not available yet: must be `false` if present.
+        #[schema(inline)]
+        #[expect(dead_code, reason = "read to refuse it")]
+        shorten_url: Option<NotYetShortened> as "shortenUrl",
+        #[schema(value_type = NotYetScheduled, inline, required = false)]
+        #[expect(dead_code, reason = "read to refuse it")]
+        schedule: Option<NotYetScheduled>,
+        #[schema(value_type = NotYetScheduled, inline, required = false)]
+        #[expect(dead_code, reason = "read to refuse it")]
+        schedule_timezone: Option<NotYetScheduled> as "scheduleTimezone",
+    }
+}
+
+impl SendBody {
+    fn into_request(self) -> SendRequest {
+        SendRequest {
+            originator: self.originator,
+            recipient: self.recipient,
+            text: self.text,
+            reference: self.reference,
+            validity: self.validity.unwrap_or_default(),
+            max_parts: self.max_parts,
+            // The safe default: opt-outs are enforced unless the client says otherwise.
+            block_optout: self.block_optout.unwrap_or(true),
+        }
+    }
 }
 
 pub(crate) fn operation() -> Operation {
@@ -116,9 +130,10 @@ pub(crate) async fn send_sms(
     let headers = &head.headers;
     let caller = auth::authenticate_cached(&app, headers).await?;
     let bytes = body::read_json(headers, body, BODY_LIMIT).await?;
-    let parsed = query::require_empty(&head.uri).and_then(|()| parse(&bytes));
-    let parsed = parsed.and_then(|parsed| Ok((parsed, idempotency::read_key(headers, &bytes)?)));
-    let ((request, dry_run), key) = match parsed {
+    let parsed = query::require_empty(&head.uri).and_then(|()| request::parse(&bytes));
+    let parsed =
+        parsed.and_then(|body: SendBody| Ok((body, idempotency::read_key(headers, &bytes)?)));
+    let (body, key) = match parsed {
         Ok(parsed) => parsed,
         Err(problem) => {
             // An unauthorized caller does not learn what is wrong with the request.
@@ -126,6 +141,8 @@ pub(crate) async fn send_sms(
             return Err(problem);
         }
     };
+    let dry_run = body.dry_run.unwrap_or(false);
+    let request = body.into_request();
     if dry_run {
         // No transaction follows that would check the key again.
         let caller = Box::pin(auth::authenticate(&app, headers)).await?;
@@ -147,43 +164,6 @@ pub(crate) async fn send_sms(
         idempotency::mark_replayed(headers);
     }
     Ok(response)
-}
-
-fn parse(json: &[u8]) -> Result<(SendRequest, bool), Problem> {
-    let mut fields = JsonFields::parse(json)?;
-    let originator = fields.required("originator", FaultCode::InvalidOriginator);
-    let recipient = fields.required("recipient", FaultCode::InvalidNumber);
-    let text: Option<MessageText> = fields.required("text", FaultCode::Required);
-    let reference: Option<Reference> = fields.optional("reference", FaultCode::TooLong);
-    let validity: Option<Validity> = fields.number("validitySeconds");
-    let max_parts: Option<MaxParts> = fields.number("maxParts");
-    let dry_run = fields.flag("dryRun").unwrap_or(false);
-    // The safe default: opt-outs are enforced unless the client says otherwise.
-    let block_optout = fields.flag("blockOptout").unwrap_or(true);
-    reject_unavailable(&mut fields);
-    fields.finish()?;
-    // All three are present, since there was no fault.
-    let (Some(originator), Some(recipient), Some(text)) = (originator, recipient, text) else {
-        return Err(Problem::invalid("A required field is missing.", Vec::new()));
-    };
-    let validity = validity.unwrap_or_default();
-    let send =
-        SendRequest { originator, recipient, text, reference, validity, max_parts, block_optout };
-    Ok((send, dry_run))
-}
-
-/// Rejects fields of features that are not available yet, instead of ignoring them.
-fn reject_unavailable(fields: &mut JsonFields<'_>) {
-    if fields.flag("shortenUrl").unwrap_or(false) {
-        let detail = "Short links are not available yet. Omit this field or set it to false.";
-        fields.fault("shortenUrl", FaultCode::NotAvailable, detail);
-    }
-    for field in ["schedule", "scheduleTimezone"] {
-        if fields.is_present(field) {
-            let detail = "Scheduled sending is not available yet. Omit this field to send at once.";
-            fields.fault(field, FaultCode::NotAvailable, detail);
-        }
-    }
 }
 
 /// The quote of a message, returned when `dryRun` is true.

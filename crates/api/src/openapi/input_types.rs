@@ -1,5 +1,8 @@
-//! Schemas of request values, which allow more notations than responses use.
+//! Types of request values that no response has, and schemas of those that may be written in more
+//! than one way.
 
+use crate::error::fault::FaultCode;
+use crate::request::{Faults, FromJson, JsonType};
 use std::borrow::Cow;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -55,24 +58,49 @@ impl ToSchema for OriginatorInput {
     }
 }
 
-/// The schema of a field that must be `false`.
-pub(crate) struct OnlyFalse;
+/// A field of short links, which are not available yet: only `false` is valid.
+#[derive(Debug)]
+pub(crate) struct NotYetShortened;
 
-impl PartialSchema for OnlyFalse {
+impl FromJson for NotYetShortened {
+    const TYPE: JsonType = JsonType::Boolean;
+
+    fn from_boolean(value: bool, faults: &mut Faults) -> Option<Self> {
+        if value {
+            let detail = "Short links are not available yet. Omit this field or set it to false.";
+            faults.add(FaultCode::NotAvailable, detail);
+            return None;
+        }
+        Some(Self)
+    }
+}
+
+impl PartialSchema for NotYetShortened {
     fn schema() -> RefOr<Schema> {
         let schema = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([false]));
         RefOr::T(Schema::Object(schema.build()))
     }
 }
 
-impl ToSchema for OnlyFalse {
+impl ToSchema for NotYetShortened {
     fn name() -> Cow<'static, str> {
-        "OnlyFalse".into()
+        "NotYetShortened".into()
     }
 }
 
-/// The schema of a field of scheduled sending, which is not available yet.
-pub(crate) struct NotYetScheduled;
+/// A field of scheduled sending, which is not available yet: only `null` is valid.
+#[derive(Debug)]
+pub(crate) enum NotYetScheduled {}
+
+impl FromJson for NotYetScheduled {
+    const TYPE: JsonType = JsonType::String;
+
+    fn wrong_type(_: JsonType, faults: &mut Faults) -> Option<Self> {
+        let detail = "Scheduled sending is not available yet. Omit this field to send at once.";
+        faults.add(FaultCode::NotAvailable, detail);
+        None
+    }
+}
 
 impl PartialSchema for NotYetScheduled {
     fn schema() -> RefOr<Schema> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{AdditionalProperties, Schema};
+use utoipa::openapi::schema::{AdditionalProperties, Schema, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr};
 
 /// Schemas by name.
@@ -15,6 +15,7 @@ impl Schemas {
     pub(crate) fn request<T: ToSchema>(&mut self) -> Ref {
         self.add::<T>(|object| {
             object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+            object.properties.values_mut().for_each(merge_null);
         })
     }
 
@@ -71,6 +72,24 @@ impl Schemas {
 
     pub(crate) fn into_inner(self) -> BTreeMap<String, RefOr<Schema>> {
         self.0
+    }
+}
+
+/// Describes an optional value by one schema with two types, instead of a choice of two schemas.
+fn merge_null(property: &mut RefOr<Schema>) {
+    let RefOr::T(Schema::OneOf(choice)) = property else { return };
+    let [RefOr::T(Schema::Object(value)), RefOr::T(Schema::Object(null))] = &*choice.items else {
+        return;
+    };
+    // The values of an enumeration do not include `null`.
+    if let SchemaType::Type(kind) = &value.schema_type
+        && null.schema_type == SchemaType::Type(Type::Null)
+        && value.enum_values.is_none()
+    {
+        let mut merged = value.clone();
+        merged.schema_type = SchemaType::Array(vec![kind.clone(), Type::Null]);
+        merged.description = choice.description.take().or(merged.description);
+        *property = RefOr::T(Schema::Object(merged));
     }
 }
 

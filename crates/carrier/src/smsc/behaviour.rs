@@ -85,6 +85,15 @@ impl Behaviour {
 mod tests {
     use super::*;
 
+    /// README.md, docs/commands.md and `heliograph smsc --help` list these suffixes.
+    #[test]
+    fn nine_suffixes_select_a_behaviour() {
+        for suffix in 0..10_000 {
+            let behaviour = Behaviour::for_number(format!("44770090{suffix:04}").as_bytes());
+            assert_eq!(behaviour != Behaviour::DELIVERS, (1..=9).contains(&suffix), "{suffix}");
+        }
+    }
+
     #[test]
     fn only_complete_suffixes_select_a_behaviour() {
         for number in ["15550000000", "1001", "15550000021", "15550000010001x", "", "1"] {

@@ -75,20 +75,19 @@ fn whole_chain_is_presented() {
     );
 }
 
-#[test]
-fn new_certificate_is_used_once_its_key_matches() {
+#[tokio::test]
+async fn new_certificate_is_used_once_its_key_matches() {
     let (old, new) = (self_signed(), self_signed());
     let folder = Folder::new(&old.cert.pem(), &old.signing_key.serialize_pem());
     let (_, mut reloader) = folder.read().unwrap();
-    let mut reload = || {
-        let found = reloader.files.read();
-        reloader.apply(found);
+    let mut reload = async || {
+        reloader.reload().await;
         reloader.current.0.read().unwrap().cert.clone()
     };
     folder.put(&new.cert.pem(), &old.signing_key.serialize_pem());
-    assert_eq!(reload(), [old.cert.der().clone()]);
+    assert_eq!(reload().await, [old.cert.der().clone()]);
     std::fs::remove_file(folder.files().1).unwrap();
-    assert_eq!(reload(), [old.cert.der().clone()]);
+    assert_eq!(reload().await, [old.cert.der().clone()]);
     folder.put(&new.cert.pem(), &new.signing_key.serialize_pem());
-    assert_eq!(reload(), [new.cert.der().clone()]);
+    assert_eq!(reload().await, [new.cert.der().clone()]);
 }

@@ -9,7 +9,7 @@ use crate::commands::migrate::MigrateArgs;
 use crate::commands::restore::RestoreArgs;
 use crate::commands::webhook::WebhookCommand;
 use crate::serve_args::ServeArgs;
-use crate::simulator::SmscArgs;
+use crate::simulator::{self, SmscArgs};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ pub(crate) enum CliCommand {
     )]
     Serve(ServeArgs),
     /// Run a standalone SMSC simulator
-    #[command(after_help = "Example:\n  heliograph smsc --port 2775 --control-port 2776")]
+    #[command(after_help = simulator::EXAMPLE, after_long_help = simulator::LONG_HELP)]
     Smsc(SmscArgs),
     /// Manage accounts
     #[command(after_help = "Example:\n  heliograph account list")]

@@ -19,6 +19,7 @@ mod faults;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+#[cfg(feature = "test-postgres")]
 mod postgres;
 #[cfg(test)]
 mod sqlite;

@@ -6,7 +6,7 @@ use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::account::{Mode, Role, Scope};
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
@@ -14,8 +14,9 @@ use heliograph_store::Conn;
 use heliograph_store::billing::ledger::{self, AddOutcome, LedgerEntry, LedgerKind};
 use heliograph_store::identity::accounts;
 pub use heliograph_store::identity::accounts::{Account, FirstSteps};
-use heliograph_store::identity::memberships;
 pub use heliograph_store::identity::memberships::Member;
+use heliograph_store::identity::memberships::{self, Membership};
+use heliograph_store::identity::users::{self, NewUser};
 use uuid::Uuid;
 
 /// Creates an account for the person with this email address; `None` when they have one.
@@ -43,8 +44,12 @@ pub async fn create_in(
 ) -> Result<Option<(AccountId, UserId)>> {
     let (user, now) = cx.next_id();
     let user = UserId(user);
-    let made = accounts::create(tx, (user, email), currency, operator, now).await?;
-    let Some(account) = made else { return Ok(None) };
+    let new = NewUser { id: user, email: email.to_owned(), operator, created_at: now };
+    if !users::insert(tx, &new).await? {
+        return Ok(None);
+    }
+    let account = accounts::insert(tx, email, currency, now).await?;
+    memberships::insert(tx, &Membership { user, account, role: Role::Owner }).await?;
     optouts::create_default_lists(cx, tx, account).await?;
     Ok(Some((account, user)))
 }
@@ -114,14 +119,14 @@ pub async fn credit(
     note: &CreditNote,
 ) -> Result<()> {
     let (id, at) = cx.next_id();
-    let note = note.as_str();
-    let entry = LedgerEntry { id, account, kind: LedgerKind::Credit, amount, note, at };
+    let (kind, note) = (LedgerKind::Credit, note.as_str().to_owned());
+    let entry = LedgerEntry { account, id, kind, amount, note, at };
     let mut tx = cx.db.write().await?;
     add(&mut tx, &entry).await?;
     Ok(tx.commit().await?)
 }
 
-async fn add(tx: &mut Conn, entry: &LedgerEntry<'_>) -> Result<AddOutcome> {
+async fn add(tx: &mut Conn, entry: &LedgerEntry) -> Result<AddOutcome> {
     match ledger::add(tx, entry).await? {
         AddOutcome::InsufficientBalance => Err(Error::InsufficientBalance),
         AddOutcome::IdConflict => Err(Error::IdempotencyKeyReused),
@@ -144,8 +149,8 @@ pub async fn credit_once(
 ) -> Result<()> {
     let account = actor.account;
     let at = cx.db.now();
-    let note = note.as_str();
-    let entry = LedgerEntry { id: once, account, kind: LedgerKind::Credit, amount, note, at };
+    let (kind, note) = (LedgerKind::Credit, note.as_str().to_owned());
+    let entry = LedgerEntry { account, id: once, kind, amount, note, at };
     let mut tx = cx.db.write().await?;
     if add(&mut tx, &entry).await? == AddOutcome::AlreadyAdded {
         return Ok(());

@@ -14,9 +14,9 @@ use heliograph_domain::secret::Token;
 use heliograph_store::Conn;
 use heliograph_store::identity::invitations;
 pub use heliograph_store::identity::invitations::Invitation;
-use heliograph_store::identity::memberships;
 pub use heliograph_store::identity::memberships::Member;
-use heliograph_store::identity::users;
+use heliograph_store::identity::memberships::{self, Membership};
+use heliograph_store::identity::users::{self, NewUser};
 use std::time::Duration;
 
 /// The lifetime of an invitation: a week.
@@ -246,7 +246,9 @@ pub async fn sign_up_by_invitation(
     let user = UserId(user);
     let mut tx = cx.db.write().await?;
     let (invitation, _) = look(cx, &mut tx, token).await?;
-    if !users::insert(&mut tx, user, &invitation.email, now).await? {
+    let email = invitation.email.clone();
+    let new = NewUser { id: user, email, operator: false, created_at: now };
+    if !users::insert(&mut tx, &new).await? {
         return Err(Error::Conflict(ConflictReason::UserExists));
     }
     users::set_password(&mut tx, user, &hash).await?;
@@ -275,7 +277,7 @@ async fn join(
 ) -> Result<()> {
     let account = invitation.account;
     invitations::consume(tx, account, invitation.id).await?.ok_or(Error::NotFound)?;
-    memberships::insert(tx, account, user, invitation.role).await?;
+    memberships::insert(tx, &Membership { user, account, role: invitation.role }).await?;
     let actor = Actor { account, user: Some(user), address: address.to_owned() };
     let detail = format!("{} as {}", invitation.email, invitation.role.name());
     Ok(audit::record(cx, tx, &actor, AuditAction::MemberJoined, &detail).await?)

@@ -22,10 +22,6 @@ mod inbound;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
-mod lock_order;
-#[cfg(test)]
-mod lost_commit;
-#[cfg(test)]
 mod mails;
 #[cfg(test)]
 mod message_lifecycle;
@@ -35,6 +31,9 @@ mod model;
 mod node;
 #[cfg(test)]
 mod optouts;
+#[cfg(test)]
+#[cfg(feature = "test-postgres")]
+mod postgres;
 #[cfg(test)]
 mod random;
 #[cfg(test)]

@@ -53,12 +53,8 @@ pub async fn lists(
     conn.query(&LISTS_AFTER, &params, row::record).await
 }
 
-static GET_LIST: Sql = Sql::new(|| {
-    format!(
-        "SELECT {} FROM optout_lists WHERE account = $1 AND mode = $2 AND id = $3",
-        names(OptoutList::COLUMNS)
-    )
-});
+static GET_LIST: Sql =
+    Sql::new(|| LISTS.select_by(columns!(OptoutList: account, mode, id), OptoutList::COLUMNS, ""));
 
 /// Returns a list of an account in one mode.
 pub async fn get_list(
@@ -116,15 +112,14 @@ pub async fn add(
     tx.bulk_query(&ADD, &rows, |r| Ok((r.get()?, r.get()?))).await
 }
 
+static REMOVE: Sql = Sql::new(|| OPTOUTS.delete_one());
+
 /// Removes a number from a list. Returns whether it was there.
 pub async fn remove(tx: &mut Conn, list: OptoutListId, number: Recipient) -> StoreResult<bool> {
-    let sql = "DELETE FROM optouts WHERE list = $1 AND number = $2";
-    Ok(tx.execute(sql, &[list.value(), number.value()]).await? > 0)
+    Ok(tx.execute(&REMOVE, &[list.value(), number.value()]).await? > 0)
 }
 
-static FIND: Sql = Sql::new(|| {
-    format!("SELECT {} FROM optouts WHERE list = $1 AND number = $2", names(Optout::COLUMNS))
-});
+static FIND: Sql = Sql::new(|| OPTOUTS.select_one(Optout::COLUMNS));
 
 /// Returns a number on a list.
 pub async fn find(

@@ -1,8 +1,10 @@
 //! The ledger: every balance change that is not caused by a message. Rows are immutable.
 
 use crate::db::Conn;
-use crate::db::field::Field;
+use crate::db::field::{Field, codes};
+use crate::db::record::{Record, columns, record};
 use crate::db::row;
+use crate::db::table::{Sql, Table};
 use crate::error::StoreResult;
 use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
@@ -13,25 +15,46 @@ use uuid::Uuid;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LedgerKind {
     /// A manual top-up or correction.
-    Credit = 0,
+    Credit,
 }
 
-/// A ledger entry.
-#[derive(Clone, Debug)]
-pub struct LedgerEntry<'a> {
-    /// The entry's id.
-    pub id: Uuid,
-    /// The account.
-    pub account: AccountId,
-    /// The reason.
-    pub kind: LedgerKind,
-    /// The change; negative amounts reduce the balance.
-    pub amount: Amount,
-    /// The operator's note.
-    pub note: &'a str,
-    /// The time of the change.
-    pub at: Timestamp,
+codes! { "ledger kind": LedgerKind; }
+
+impl LedgerKind {
+    const fn code(self) -> i16 {
+        match self {
+            Self::Credit => 0,
+        }
+    }
+
+    const fn from_code(code: i16) -> Option<Self> {
+        match code {
+            0 => Some(Self::Credit),
+            _ => None,
+        }
+    }
 }
+
+record! {
+    /// A ledger entry.
+    #[derive(Clone, Debug)]
+    pub struct LedgerEntry {
+        /// The account.
+        pub account: AccountId,
+        /// The entry's id.
+        pub id: Uuid,
+        /// The reason.
+        pub kind: LedgerKind,
+        /// The change; negative amounts reduce the balance.
+        pub amount: Amount,
+        /// The operator's note.
+        pub note: String,
+        /// The time of the change.
+        pub at: Timestamp => created_at,
+    }
+}
+
+const LEDGER: Table = Table { name: "ledger", key: columns!(LedgerEntry: account, id) };
 
 /// The result of [`add`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,27 +69,22 @@ pub enum AddOutcome {
     InsufficientBalance,
 }
 
+static INSERT: Sql = Sql::new(|| {
+    LEDGER.insert_one(LedgerEntry::COLUMNS, &[], "ON CONFLICT (account, id) DO NOTHING")
+});
+
+static AMOUNT: Sql = Sql::new(|| LEDGER.select_one(columns!(LedgerEntry: amount)));
+
 /// Adds an entry, once, and changes the balance.
 ///
 /// # Errors
 /// [`crate::StoreError::Db`] when the account does not exist.
-pub async fn add(tx: &mut Conn, entry: &LedgerEntry<'_>) -> StoreResult<AddOutcome> {
-    let insert = "INSERT INTO ledger (account, id, kind, amount, note, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (account, id) DO NOTHING";
-    let params = [
-        entry.account.value(),
-        entry.id.value(),
-        (entry.kind as i16).into(),
-        entry.amount.value(),
-        entry.note.into(),
-        entry.at.value(),
-    ];
-    if tx.execute(insert, &params).await? == 0 {
-        let same = "SELECT amount FROM ledger WHERE account = $1 AND id = $2 AND amount = $3";
-        let params = [entry.account.value(), entry.id.value(), entry.amount.value()];
-        let same: Option<Amount> = tx.query_one(same, &params, row::get).await?;
-        let outcome = same.map(|_| AddOutcome::AlreadyAdded);
-        return Ok(outcome.unwrap_or(AddOutcome::IdConflict));
+pub async fn add(tx: &mut Conn, entry: &LedgerEntry) -> StoreResult<AddOutcome> {
+    if tx.execute(&INSERT, &entry.values()).await? == 0 {
+        let key = [entry.account.value(), entry.id.value()];
+        let there: Option<Amount> = tx.query_one(&AMOUNT, &key, row::get).await?;
+        let same = there == Some(entry.amount);
+        return Ok(if same { AddOutcome::AlreadyAdded } else { AddOutcome::IdConflict });
     }
     let update =
         "UPDATE accounts SET available = available + $2 WHERE id = $1 AND available + $2 >= 0";

@@ -3,20 +3,37 @@
 
 use crate::db::conn::Conn;
 use crate::db::field::Field;
+use crate::db::record::{Record, columns, record};
 use crate::db::row;
 use crate::db::sealing::Place;
+use crate::db::table::{Sql, Table};
 use crate::error::{StoreError, StoreResult};
+
+record! {
+    /// A row of `installation`.
+    struct InstallationRow {
+        name: String,
+        value: String,
+    }
+}
+
+const INSTALLATION: Table = Table { name: "installation", key: columns!(InstallationRow: name) };
+
+static VALUE: Sql = Sql::new(|| INSTALLATION.select_one(columns!(InstallationRow: value)));
+
+static INSERT: Sql = Sql::new(|| {
+    INSTALLATION.insert_one(InstallationRow::COLUMNS, &[], "ON CONFLICT (name) DO NOTHING")
+});
 
 /// The name of the row that holds a sealed value.
 const SEALING: &str = "sealing";
 /// The value that is sealed in it.
 const KNOWN: &str = "heliograph";
-const PLACE: Place<'static> = Place("installation", &SEALING);
+const PLACE: Place<'static> = Place(INSTALLATION.name, &SEALING);
 
 /// Returns whether the secrets of this database are sealed with this node's key.
 pub(crate) async fn has_our_key(conn: &mut Conn) -> StoreResult<bool> {
-    let sql = "SELECT value FROM installation WHERE name = $1";
-    let value: Option<String> = conn.query_one(sql, &[SEALING.into()], row::get).await?;
+    let value: Option<String> = conn.query_one(&VALUE, &[SEALING.into()], row::get).await?;
     let sealer = conn.sealer()?;
     Ok(value.is_some_and(|v| sealer.open(PLACE, &v).is_ok_and(|known| known == KNOWN)))
 }
@@ -30,9 +47,7 @@ pub(crate) async fn has_our_key(conn: &mut Conn) -> StoreResult<bool> {
 pub async fn verify_sealing_key(tx: &mut Conn) -> StoreResult<()> {
     let known = tx.sealer()?.seal(PLACE, KNOWN)?;
     let row = [SEALING.into(), known.as_str().into()];
-    let insert =
-        "INSERT INTO installation (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-    if tx.execute(insert, &row).await? > 0 {
+    if tx.execute(&INSERT, &row).await? > 0 {
         return seal_endpoints(tx).await;
     }
     let update =

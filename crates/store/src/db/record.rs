@@ -42,6 +42,13 @@ pub(crate) trait Record: Sized {
 
     /// Appends the values of the columns as parameters.
     fn push<'a>(&'a self, values: &mut Vec<Value<'a>>);
+
+    /// Returns the values of the columns as parameters.
+    fn values(&self) -> Vec<Value<'_>> {
+        let mut values = Vec::with_capacity(Self::COLUMNS.len());
+        self.push(&mut values);
+        values
+    }
 }
 
 impl<R: Record> FromRow for R {

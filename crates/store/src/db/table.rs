@@ -1,7 +1,8 @@
 //! The plain statements on a table, built from its columns.
 //!
 //! [`Table`] adds the name and the primary key to the columns of a
-//! [`record!`](crate::db::record::record), and builds the statements.
+//! [`record!`](crate::db::record::record), and builds the statements: over many rows as a [`Bulk`],
+//! and over one row as a text.
 //!
 //! Statements are built once, in a `static` [`LazyLock`], and sent as the same text from then on.
 //! Statements that are not plain are written by hand, with the column lists of the record.
@@ -55,6 +56,44 @@ impl Table {
                 joined("t", "v", key)
             ),
         }
+    }
+
+    /// INSERT of one row, with the arguments of [`Self::insert`].
+    pub(crate) fn insert_one(
+        &self,
+        columns: &[Column],
+        constants: &[(&str, &str)],
+        tail: &str,
+    ) -> String {
+        self.insert(columns, constants, tail).each
+    }
+
+    /// SELECT of these columns of one row by the primary key.
+    pub(crate) fn select_one(&self, columns: &[Column]) -> String {
+        self.select(columns).each
+    }
+
+    /// SELECT of these columns where those of `by` have the given values; `order` is what follows
+    /// ORDER BY.
+    pub(crate) fn select_by(&self, by: &[Column], columns: &[Column], order: &str) -> String {
+        let (table, order_by) = (self.name, if order.is_empty() { "" } else { " ORDER BY " });
+        format!("SELECT {} FROM {table} WHERE {}{order_by}{order}", names(columns), equals(by))
+    }
+
+    /// UPDATE of these columns of one row by the primary key, with the parameters of
+    /// [`Self::update`].
+    pub(crate) fn update_one(&self, set: &[Column]) -> String {
+        self.update(set).each
+    }
+
+    /// DELETE of one row by the primary key.
+    pub(crate) fn delete_one(&self) -> String {
+        self.delete().each
+    }
+
+    /// DELETE where the columns of `by` have the given values.
+    pub(crate) fn delete_by(&self, by: &[Column]) -> String {
+        format!("DELETE FROM {} WHERE {}", self.name, equals(by))
     }
 
     /// UPDATE of these columns by the primary key. The parameters are the key, then the new values.
@@ -187,6 +226,12 @@ mod tests {
             "UPDATE replies t SET author = v.author FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::text[]) \
              AS v (account, id, at, author) WHERE t.account = v.account AND t.id = v.id AND t.at = v.at"
         );
+        let by = columns!(Reply: account);
+        assert_eq!(
+            REPLIES.select_by(by, columns!(Reply: id, at), "id"),
+            "SELECT id, at FROM replies WHERE account = $1 ORDER BY id"
+        );
+        assert_eq!(REPLIES.delete_by(by), "DELETE FROM replies WHERE account = $1");
         assert_eq!(
             REPLIES.delete().all,
             "DELETE FROM replies t USING unnest($1::bigint[], $2::uuid[]) AS v (account, id) WHERE \

@@ -3,10 +3,10 @@
 use crate::db::Conn;
 use crate::db::bulk::Bulk;
 use crate::db::field::Field;
-use crate::db::record::{Record, record};
+use crate::db::record::{Record, columns, record};
 use crate::db::row::{self, Row};
-use crate::db::table::{Sql, names, qualified};
-use crate::error::StoreResult;
+use crate::db::table::{Sql, Table, names, qualified};
+use crate::error::{StoreError, StoreResult};
 use heliograph_domain::account::Role;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
@@ -33,29 +33,22 @@ record! {
     }
 }
 
-/// Opens an account for a new user. Returns `None` when a user with this email address exists.
-pub async fn create(
+const ACCOUNTS: Table = Table { name: "accounts", key: columns!(Account: id) };
+
+static INSERT: Sql = Sql::new(|| {
+    ACCOUNTS.insert_one(columns!(Account: name, currency, created_at), &[], "RETURNING id")
+});
+
+/// Creates an account without members and returns its id.
+pub async fn insert(
     tx: &mut Conn,
-    owner: (UserId, &str),
+    name: &str,
     currency: &str,
-    operator: bool,
     at: Timestamp,
-) -> StoreResult<Option<AccountId>> {
-    let (user, email) = owner;
-    let insert = "INSERT INTO users (id, email, operator, created_at) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (email) DO NOTHING";
-    let inserted =
-        tx.execute(insert, &[user.value(), email.into(), operator.value(), at.value()]).await?;
-    if inserted == 0 {
-        return Ok(None);
-    }
-    let insert =
-        "INSERT INTO accounts (name, currency, created_at) VALUES ($1, $2, $3) RETURNING id";
-    let id = tx.query_one(insert, &[email.into(), currency.into(), at.value()], row::get).await?;
-    let Some(account): Option<AccountId> = id else { return Ok(None) };
-    let insert = "INSERT INTO memberships (account, user_id, role) VALUES ($1, $2, $3)";
-    tx.execute(insert, &[account.value(), user.value(), Role::Owner.code().into()]).await?;
-    Ok(Some(account))
+) -> StoreResult<AccountId> {
+    let params = [name.into(), currency.into(), at.value()];
+    let id = tx.query_one(&INSERT, &params, row::get).await?;
+    id.ok_or_else(|| StoreError::corrupt("an inserted account has no id"))
 }
 
 static ALL: Sql =
@@ -130,16 +123,18 @@ pub async fn member_email(
     conn.query_one(sql, &[id.value(), user.value()], row::get).await
 }
 
+static CURRENCY: Sql = Sql::new(|| ACCOUNTS.select_one(columns!(Account: currency)));
+
 /// Returns the currency of an account, ISO 4217.
 pub async fn currency(conn: &mut Conn, id: AccountId) -> StoreResult<Option<String>> {
-    let sql = "SELECT currency FROM accounts WHERE id = $1";
-    conn.query_one(sql, &[id.value()], row::get).await
+    conn.query_one(&CURRENCY, &[id.value()], row::get).await
 }
+
+static BALANCE: Sql = Sql::new(|| ACCOUNTS.select_one(columns!(Account: available, reserved)));
 
 /// Returns the balance of an account: available and reserved.
 pub async fn balance(conn: &mut Conn, id: AccountId) -> StoreResult<Option<(Amount, Amount)>> {
-    let sql = "SELECT available, reserved FROM accounts WHERE id = $1";
-    conn.query_one(sql, &[id.value()], |r| Ok((r.get()?, r.get()?))).await
+    conn.query_one(&BALANCE, &[id.value()], |r| Ok((r.get()?, r.get()?))).await
 }
 
 /// The onboarding steps that an account has completed, in either mode.

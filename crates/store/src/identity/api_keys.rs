@@ -3,7 +3,7 @@
 use crate::db::Conn;
 use crate::db::bulk::{Bulk, BulkQuery};
 use crate::db::field::Field;
-use crate::db::record::{Record, columns, record};
+use crate::db::record::{Column, Record, columns, record};
 use crate::db::row::{self, Row};
 use crate::db::table::{Sql, Table, names, qualified};
 use crate::error::StoreResult;
@@ -38,20 +38,16 @@ record! {
 
 const API_KEYS: Table = Table { name: "api_keys", key: columns!(ApiKeyRecord: id) };
 
+static INSERT: Sql = Sql::new(|| {
+    let hash = Column::parameter::<KeyHash>("hash");
+    API_KEYS.insert_one(&[&[hash], ApiKeyRecord::COLUMNS].concat(), &[], "")
+});
+
 /// Stores a new key.
 pub async fn insert(tx: &mut Conn, key: &ApiKeyRecord, hash: &KeyHash) -> StoreResult<()> {
-    let sql = "INSERT INTO api_keys (id, account, mode, scopes, name, hash, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let params = [
-        key.id.value(),
-        key.account.value(),
-        key.mode.value(),
-        key.scopes.value(),
-        key.name.value(),
-        hash.value(),
-        key.created_at.value(),
-    ];
-    tx.execute(sql, &params).await.map(drop)
+    let mut params = vec![hash.value()];
+    key.push(&mut params);
+    tx.execute(&INSERT, &params).await.map(drop)
 }
 
 static BY_HASH: Sql = Sql::new(|| {
@@ -74,9 +70,8 @@ pub async fn by_hash(
     conn.query_one(&BY_HASH, &[hash.value()], read).await
 }
 
-static LIST: Sql = Sql::new(|| {
-    format!("SELECT {} FROM api_keys WHERE account = $1 ORDER BY id", names(ApiKeyRecord::COLUMNS))
-});
+static LIST: Sql =
+    Sql::new(|| API_KEYS.select_by(columns!(ApiKeyRecord: account), ApiKeyRecord::COLUMNS, "id"));
 
 /// Returns the keys of an account, oldest first.
 pub async fn list(conn: &mut Conn, account: AccountId) -> StoreResult<Vec<ApiKeyRecord>> {
@@ -101,11 +96,16 @@ pub async fn newest(
     conn.query(&NEWEST, &[account.value(), revoked.value(), limit.into()], row::record).await
 }
 
+static OWNER: Sql = Sql::new(|| API_KEYS.select_one(columns!(ApiKeyRecord: account)));
+
 /// Returns the account of a key, for the operator.
 pub async fn owner(conn: &mut Conn, id: ApiKeyId) -> StoreResult<Option<AccountId>> {
-    let sql = "SELECT account FROM api_keys WHERE id = $1";
-    conn.query_one(sql, &[id.value()], row::get).await
+    conn.query_one(&OWNER, &[id.value()], row::get).await
 }
+
+static NAME: Sql = Sql::new(|| {
+    API_KEYS.select_by(columns!(ApiKeyRecord: account, id), columns!(ApiKeyRecord: name), "")
+});
 
 /// Returns the name of an account's key, revoked or not.
 pub async fn name(
@@ -113,8 +113,7 @@ pub async fn name(
     account: AccountId,
     id: ApiKeyId,
 ) -> StoreResult<Option<String>> {
-    let sql = "SELECT name FROM api_keys WHERE id = $1 AND account = $2";
-    conn.query_one(sql, &[id.value(), account.value()], row::get).await
+    conn.query_one(&NAME, &[account.value(), id.value()], row::get).await
 }
 
 /// Revokes a key of an account from `at` on and returns its name. `None` when the key does not

@@ -20,9 +20,9 @@ record! {
         pub account: AccountId,
         /// The user; `None` for the command line.
         pub actor: Option<UserId>,
-        /// The action, a fixed phrase such as `key created`.
+        /// The code of the action, such as `key_created`.
         pub action: String,
-        /// The object of the action; never a secret.
+        /// The object of the action, or a code; never a secret.
         pub detail: String,
         /// The IP address.
         pub address: String,

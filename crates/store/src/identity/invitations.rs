@@ -2,9 +2,9 @@
 
 use crate::db::Conn;
 use crate::db::field::Field;
-use crate::db::record::{Record, record};
+use crate::db::record::{Record, columns, record};
 use crate::db::row;
-use crate::db::table::{Sql, names, qualified};
+use crate::db::table::{Sql, Table, qualified};
 use crate::error::StoreResult;
 use heliograph_domain::account::Role;
 use heliograph_domain::id::{AccountId, InvitationId};
@@ -30,9 +30,17 @@ record! {
     }
 }
 
+record! {
+    /// The key of an invitation.
+    struct InvitationKey {
+        hash: TokenHash,
+    }
+}
+
+const INVITATIONS: Table = Table { name: "invitations", key: InvitationKey::COLUMNS };
+
 static INSERT: Sql = Sql::new(|| {
-    let columns = names(Invitation::COLUMNS);
-    format!("INSERT INTO invitations (hash, {columns}) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    INVITATIONS.insert_one(&[InvitationKey::COLUMNS, Invitation::COLUMNS].concat(), &[], "")
 });
 
 /// Stores an invitation. It replaces an earlier one of the same person to the same account.
@@ -45,9 +53,8 @@ pub async fn insert(tx: &mut Conn, invitation: &Invitation, hash: &TokenHash) ->
     tx.execute(&INSERT, &params).await.map(drop)
 }
 
-static LIST: Sql = Sql::new(|| {
-    format!("SELECT {} FROM invitations WHERE account = $1 ORDER BY id", names(Invitation::COLUMNS))
-});
+static LIST: Sql =
+    Sql::new(|| INVITATIONS.select_by(columns!(Invitation: account), Invitation::COLUMNS, "id"));
 
 /// Returns the invitations of an account, oldest first.
 pub async fn list(conn: &mut Conn, account: AccountId) -> StoreResult<Vec<Invitation>> {
@@ -81,14 +88,17 @@ pub async fn revoke(
     tx.query_one(sql, &[account.value(), id.value()], row::get).await
 }
 
+static CONSUME: Sql = Sql::new(|| {
+    format!("{} RETURNING email", INVITATIONS.delete_by(columns!(Invitation: account, id)))
+});
+
 /// Uses up an invitation and returns the invited email address.
 pub async fn consume(
     tx: &mut Conn,
     account: AccountId,
     id: InvitationId,
 ) -> StoreResult<Option<String>> {
-    let sql = "DELETE FROM invitations WHERE account = $1 AND id = $2 RETURNING email";
-    tx.query_one(sql, &[account.value(), id.value()], row::get).await
+    tx.query_one(&CONSUME, &[account.value(), id.value()], row::get).await
 }
 
 /// Deletes expired invitations.

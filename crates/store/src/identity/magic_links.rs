@@ -3,9 +3,9 @@
 
 use crate::db::Conn;
 use crate::db::field::{Field, codes};
-use crate::db::record::{Record, record};
+use crate::db::record::{Record, columns, record};
 use crate::db::row;
-use crate::db::table::{Sql, names};
+use crate::db::table::{Sql, Table, names};
 use crate::error::StoreResult;
 use heliograph_domain::id::UserId;
 use heliograph_domain::secret::TokenHash;
@@ -58,9 +58,17 @@ record! {
     }
 }
 
+record! {
+    /// The key of a link.
+    struct MagicLinkKey {
+        hash: TokenHash,
+    }
+}
+
+const MAGIC_LINKS: Table = Table { name: "magic_links", key: MagicLinkKey::COLUMNS };
+
 static INSERT: Sql = Sql::new(|| {
-    let columns = names(MagicLink::COLUMNS);
-    format!("INSERT INTO magic_links (hash, {columns}) VALUES ($1, $2, $3, $4, $5)")
+    MAGIC_LINKS.insert_one(&[MagicLinkKey::COLUMNS, MagicLink::COLUMNS].concat(), &[], "")
 });
 
 /// Stores a link.
@@ -70,26 +78,27 @@ pub async fn insert(tx: &mut Conn, link: &MagicLink, hash: &TokenHash) -> StoreR
     tx.execute(&INSERT, &params).await.map(drop)
 }
 
-static BY_HASH: Sql =
-    Sql::new(|| format!("SELECT {} FROM magic_links WHERE hash = $1", names(MagicLink::COLUMNS)));
+static BY_HASH: Sql = Sql::new(|| MAGIC_LINKS.select_one(MagicLink::COLUMNS));
 
 /// Returns the link with this token hash.
 pub async fn by_hash(conn: &mut Conn, hash: &TokenHash) -> StoreResult<Option<MagicLink>> {
     conn.query_one(&BY_HASH, &[hash.value()], row::record).await
 }
 
-static TAKE: Sql = Sql::new(|| {
-    format!("DELETE FROM magic_links WHERE hash = $1 RETURNING {}", names(MagicLink::COLUMNS))
-});
+static TAKE: Sql =
+    Sql::new(|| format!("{} RETURNING {}", MAGIC_LINKS.delete_one(), names(MagicLink::COLUMNS)));
 
 /// Uses up a link and returns it. `None` when the link does not exist or was used before.
 pub async fn take(tx: &mut Conn, hash: &TokenHash) -> StoreResult<Option<MagicLink>> {
     tx.query_one(&TAKE, &[hash.value()], row::record).await
 }
 
+static DELETE_FOR_USER: Sql =
+    Sql::new(|| MAGIC_LINKS.delete_by(columns!(MagicLink: user => user_id)));
+
 /// Deletes all links of a user: after one was used, or the password changed.
 pub async fn delete_for_user(tx: &mut Conn, user: UserId) -> StoreResult<u64> {
-    tx.execute("DELETE FROM magic_links WHERE user_id = $1", &[user.value()]).await
+    tx.execute(&DELETE_FOR_USER, &[user.value()]).await
 }
 
 /// Deletes expired links.

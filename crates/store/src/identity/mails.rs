@@ -2,9 +2,9 @@
 
 use crate::db::Conn;
 use crate::db::field::Field;
-use crate::db::record::{Record, record};
+use crate::db::record::{Record, columns, record};
 use crate::db::sealing::Place;
-use crate::db::table::{Sql, names};
+use crate::db::table::{Sql, Table, names};
 use crate::error::StoreResult;
 use heliograph_domain::time::Timestamp;
 use uuid::Uuid;
@@ -24,6 +24,20 @@ record! {
     }
 }
 
+record! {
+    /// The columns of `mails` that are set when an email is queued. The content is sealed.
+    struct MailRow {
+        id: Uuid,
+        recipient: String,
+        content: String,
+        due_at: Timestamp,
+    }
+}
+
+const MAILS: Table = Table { name: "mails", key: columns!(MailRow: id) };
+
+static INSERT: Sql = Sql::new(|| MAILS.insert_one(MailRow::COLUMNS, &[("tries", "0")], ""));
+
 /// Queues an email.
 pub async fn insert(
     tx: &mut Conn,
@@ -32,10 +46,8 @@ pub async fn insert(
     due_at: Timestamp,
 ) -> StoreResult<()> {
     let sealed = tx.sealer()?.seal(Place("mails", &id), content)?;
-    let sql =
-        "INSERT INTO mails (id, recipient, content, due_at, tries) VALUES ($1, $2, $3, $4, 0)";
-    let params = [id.value(), recipient.into(), sealed.value(), due_at.value()];
-    tx.execute(sql, &params).await.map(drop)
+    let row = MailRow { id, recipient: recipient.to_owned(), content: sealed, due_at };
+    tx.execute(&INSERT, &row.values()).await.map(drop)
 }
 
 /// Returns whether an email is due.
@@ -77,13 +89,16 @@ pub async fn claim(
     .await
 }
 
+static SET_DUE: Sql = Sql::new(|| MAILS.update_one(columns!(MailRow: due_at)));
+
 /// Defers an email to `due_at`.
 pub async fn postpone(tx: &mut Conn, id: Uuid, due_at: Timestamp) -> StoreResult<()> {
-    let sql = "UPDATE mails SET due_at = $2 WHERE id = $1";
-    tx.execute(sql, &[id.value(), due_at.value()]).await.map(drop)
+    tx.execute(&SET_DUE, &[id.value(), due_at.value()]).await.map(drop)
 }
+
+static DELETE: Sql = Sql::new(|| MAILS.delete_one());
 
 /// Deletes an email that was sent or never will be.
 pub async fn delete(tx: &mut Conn, id: Uuid) -> StoreResult<()> {
-    tx.execute("DELETE FROM mails WHERE id = $1", &[id.value()]).await.map(drop)
+    tx.execute(&DELETE, &[id.value()]).await.map(drop)
 }

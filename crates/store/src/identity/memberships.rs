@@ -2,9 +2,27 @@
 
 use crate::db::Conn;
 use crate::db::field::Field;
+use crate::db::record::{Record, columns, record};
+use crate::db::table::{Sql, Table};
 use crate::error::StoreResult;
 use heliograph_domain::account::{Mode, Role};
 use heliograph_domain::id::{AccountId, UserId};
+
+record! {
+    /// A user's membership of an account.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Membership {
+        /// The user.
+        pub user: UserId => user_id,
+        /// The account.
+        pub account: AccountId,
+        /// The user's role in the account.
+        pub role: Role,
+    }
+}
+
+const MEMBERSHIPS: Table =
+    Table { name: "memberships", key: columns!(Membership: user => user_id, account) };
 
 /// A member of an account.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,17 +62,16 @@ pub async fn lock(tx: &mut Conn, account: AccountId) -> StoreResult<()> {
     }
 }
 
+static INSERT: Sql = Sql::new(|| {
+    MEMBERSHIPS.insert_one(Membership::COLUMNS, &[], "ON CONFLICT (user_id, account) DO NOTHING")
+});
+
 /// Adds a member. False when the user is a member already.
-pub async fn insert(
-    tx: &mut Conn,
-    account: AccountId,
-    user: UserId,
-    role: Role,
-) -> StoreResult<bool> {
-    let sql = "INSERT INTO memberships (account, user_id, role) VALUES ($1, $2, $3)
-        ON CONFLICT (user_id, account) DO NOTHING";
-    Ok(tx.execute(sql, &[account.value(), user.value(), role.value()]).await? > 0)
+pub async fn insert(tx: &mut Conn, new: &Membership) -> StoreResult<bool> {
+    Ok(tx.execute(&INSERT, &new.values()).await? > 0)
 }
+
+static SET_ROLE: Sql = Sql::new(|| MEMBERSHIPS.update_one(columns!(Membership: role)));
 
 /// Changes a member's role.
 pub async fn set_role(
@@ -63,17 +80,19 @@ pub async fn set_role(
     user: UserId,
     role: Role,
 ) -> StoreResult<()> {
-    let sql = "UPDATE memberships SET role = $3 WHERE account = $1 AND user_id = $2";
-    tx.execute(sql, &[account.value(), user.value(), role.value()]).await.map(drop)
+    let params = [user.value(), account.value(), role.value()];
+    tx.execute(&SET_ROLE, &params).await.map(drop)
 }
+
+static DELETE: Sql = Sql::new(|| MEMBERSHIPS.delete_one());
 
 /// Removes a member. Sessions of the user that show the account are switched to another of the
 /// user's accounts, or deleted where there is none.
 pub async fn delete(tx: &mut Conn, account: AccountId, user: UserId) -> StoreResult<()> {
-    let params = [account.value(), user.value()];
-    tx.execute("DELETE FROM memberships WHERE account = $1 AND user_id = $2", &params).await?;
+    tx.execute(&DELETE, &[user.value(), account.value()]).await?;
     let sql = "UPDATE sessions SET account = (SELECT MIN(account) FROM memberships WHERE user_id = $2), mode = $3
         WHERE account = $1 AND user_id = $2 AND EXISTS (SELECT 1 FROM memberships WHERE user_id = $2)";
     tx.execute(sql, &[account.value(), user.value(), Mode::Test.code().into()]).await?;
-    tx.execute("DELETE FROM sessions WHERE account = $1 AND user_id = $2", &params).await.map(drop)
+    let sql = "DELETE FROM sessions WHERE account = $1 AND user_id = $2";
+    tx.execute(sql, &[account.value(), user.value()]).await.map(drop)
 }

@@ -2,9 +2,9 @@
 
 use crate::db::Conn;
 use crate::db::field::Field;
-use crate::db::record::{Record, record};
+use crate::db::record::{Record, columns, record};
 use crate::db::row;
-use crate::db::table::{Sql, names, qualified};
+use crate::db::table::{Sql, Table, qualified};
 use crate::error::StoreResult;
 use heliograph_domain::account::{Mode, Role};
 use heliograph_domain::id::{AccountId, OptoutListId, SessionId, UserId};
@@ -58,14 +58,20 @@ pub struct SignedInSession {
     pub optout_list: OptoutListId,
 }
 
+record! {
+    /// The key of a session.
+    struct SessionKey {
+        hash: TokenHash,
+    }
+}
+
+const SESSIONS: Table = Table { name: "sessions", key: SessionKey::COLUMNS };
+
+static INSERT: Sql =
+    Sql::new(|| SESSIONS.insert_one(&[SessionKey::COLUMNS, Session::COLUMNS].concat(), &[], ""));
+
 /// Stores a session.
 pub async fn insert(tx: &mut Conn, session: &Session, hash: &TokenHash) -> StoreResult<()> {
-    static INSERT: Sql = Sql::new(|| {
-        let columns = names(Session::COLUMNS);
-        format!(
-            "INSERT INTO sessions (hash, {columns}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-        )
-    });
     let mut params = vec![hash.value()];
     session.push(&mut params);
     tx.execute(&INSERT, &params).await.map(drop)
@@ -102,7 +108,7 @@ pub async fn by_hash(conn: &mut Conn, hash: &TokenHash) -> StoreResult<Option<Si
 }
 
 static LIST: Sql = Sql::new(|| {
-    format!("SELECT {} FROM sessions WHERE user_id = $1 ORDER BY id DESC", names(Session::COLUMNS))
+    SESSIONS.select_by(columns!(Session: user => user_id), Session::COLUMNS, "id DESC")
 });
 
 /// Returns the sessions of a user, newest first.
@@ -110,10 +116,11 @@ pub async fn list(conn: &mut Conn, user: UserId) -> StoreResult<Vec<Session>> {
     conn.query(&LIST, &[user.value()], row::record).await
 }
 
+static SET_SEEN: Sql = Sql::new(|| SESSIONS.update_one(columns!(Session: seen_at)));
+
 /// Records the time of a request.
 pub async fn touch(tx: &mut Conn, hash: &TokenHash, at: Timestamp) -> StoreResult<()> {
-    let sql = "UPDATE sessions SET seen_at = $2 WHERE hash = $1";
-    tx.execute(sql, &[hash.value(), at.value()]).await.map(drop)
+    tx.execute(&SET_SEEN, &[hash.value(), at.value()]).await.map(drop)
 }
 
 /// Switches a session to another account or mode.
@@ -127,10 +134,11 @@ pub async fn set_account(
     tx.execute(sql, &params).await.map(drop)
 }
 
+static DELETE: Sql = Sql::new(|| SESSIONS.delete_by(columns!(Session: user => user_id, id)));
+
 /// Deletes a session of a user. Returns whether it existed.
 pub async fn delete(tx: &mut Conn, user: UserId, id: SessionId) -> StoreResult<bool> {
-    let sql = "DELETE FROM sessions WHERE user_id = $1 AND id = $2";
-    Ok(tx.execute(sql, &[user.value(), id.value()]).await? > 0)
+    Ok(tx.execute(&DELETE, &[user.value(), id.value()]).await? > 0)
 }
 
 /// Deletes all sessions of a user except `keep` and returns how many there were.

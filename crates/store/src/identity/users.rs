@@ -2,10 +2,10 @@
 
 use crate::db::Conn;
 use crate::db::field::Field;
-use crate::db::record::{Record, record};
+use crate::db::record::{Record, columns, record};
 use crate::db::row::Row;
 use crate::db::sealing::{Place, Sealer};
-use crate::db::table::{Sql, names};
+use crate::db::table::{Sql, Table};
 use crate::error::{StoreError, StoreResult};
 use heliograph_domain::id::UserId;
 use heliograph_domain::time::Timestamp;
@@ -65,8 +65,9 @@ impl UserRow {
     }
 }
 
-static BY_EMAIL: Sql =
-    Sql::new(|| format!("SELECT {} FROM users WHERE email = $1", names(UserRow::COLUMNS)));
+const USERS: Table = Table { name: "users", key: columns!(UserRow: id) };
+
+static BY_EMAIL: Sql = Sql::new(|| USERS.select_by(columns!(UserRow: email), UserRow::COLUMNS, ""));
 
 /// Returns the user with this email address.
 pub async fn by_email(conn: &mut Conn, email: &str) -> StoreResult<Option<User>> {
@@ -75,8 +76,7 @@ pub async fn by_email(conn: &mut Conn, email: &str) -> StoreResult<Option<User>>
     conn.query_one(&BY_EMAIL, &[email.into()], open).await
 }
 
-static BY_ID: Sql =
-    Sql::new(|| format!("SELECT {} FROM users WHERE id = $1", names(UserRow::COLUMNS)));
+static BY_ID: Sql = Sql::new(|| USERS.select_one(UserRow::COLUMNS));
 
 /// Returns the user with this id.
 pub async fn by_id(conn: &mut Conn, id: UserId) -> StoreResult<Option<User>> {
@@ -85,17 +85,34 @@ pub async fn by_id(conn: &mut Conn, id: UserId) -> StoreResult<Option<User>> {
     conn.query_one(&BY_ID, &[id.value()], open).await
 }
 
-/// Creates a user. False when the email address is taken.
-pub async fn insert(tx: &mut Conn, id: UserId, email: &str, at: Timestamp) -> StoreResult<bool> {
-    let sql = "INSERT INTO users (id, email, operator, created_at) VALUES ($1, $2, 0, $3)
-        ON CONFLICT (email) DO NOTHING";
-    Ok(tx.execute(sql, &[id.value(), email.into(), at.value()]).await? > 0)
+record! {
+    /// A user who is created.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct NewUser {
+        /// The user's id.
+        pub id: UserId,
+        /// The email address, lower-case.
+        pub email: String,
+        /// True if the user is an operator of the installation.
+        pub operator: bool,
+        /// The time at which the user is created.
+        pub created_at: Timestamp,
+    }
 }
+
+static INSERT: Sql =
+    Sql::new(|| USERS.insert_one(NewUser::COLUMNS, &[], "ON CONFLICT (email) DO NOTHING"));
+
+/// Creates a user. False when the email address is taken.
+pub async fn insert(tx: &mut Conn, new: &NewUser) -> StoreResult<bool> {
+    Ok(tx.execute(&INSERT, &new.values()).await? > 0)
+}
+
+static SET_PASSWORD: Sql = Sql::new(|| USERS.update_one(columns!(UserRow: password_hash)));
 
 /// Stores the hash of a new password.
 pub async fn set_password(tx: &mut Conn, id: UserId, hash: &str) -> StoreResult<()> {
-    let sql = "UPDATE users SET password_hash = $2 WHERE id = $1";
-    tx.execute(sql, &[id.value(), hash.into()]).await.map(drop)
+    tx.execute(&SET_PASSWORD, &[id.value(), hash.into()]).await.map(drop)
 }
 
 /// Stores a TOTP secret, which takes effect when a code confirms it. False when two-factor

@@ -4,8 +4,7 @@ use crate::db::Conn;
 use crate::db::field::Field;
 use crate::db::record::{Column, Record, record};
 use crate::db::row;
-use crate::db::table::{Sql, equals, names};
-use crate::db::value::Value;
+use crate::db::table::{Sql, Table, equals, names};
 use crate::error::StoreResult;
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::time::Timestamp;
@@ -42,33 +41,21 @@ record! {
     }
 }
 
-/// The values of a group.
-fn key(group: &PartGroup) -> Vec<Value<'_>> {
-    let mut values = Vec::with_capacity(PartGroup::COLUMNS.len());
-    group.push(&mut values);
-    values
-}
+/// The primary key ends with `sequence`; the statements here are about whole groups.
+const PARTS: Table = Table { name: "inbound_parts", key: PartGroup::COLUMNS };
 
-static LIST: Sql = Sql::new(|| {
-    format!(
-        "SELECT {} FROM inbound_parts WHERE {} ORDER BY sequence",
-        names(InboundPart::COLUMNS),
-        equals(PartGroup::COLUMNS)
-    )
-});
+static LIST: Sql =
+    Sql::new(|| PARTS.select_by(PartGroup::COLUMNS, InboundPart::COLUMNS, "sequence"));
 
 /// Returns the parts of a group that have arrived, in order.
 pub async fn list(tx: &mut Conn, group: &PartGroup) -> StoreResult<Vec<InboundPart>> {
-    tx.query(&LIST, &key(group), row::record).await
+    tx.query(&LIST, &group.values(), row::record).await
 }
 
 static INSERT: Sql = Sql::new(|| {
     let at = Column::parameter::<Timestamp>("at");
     let columns = [PartGroup::COLUMNS, InboundPart::COLUMNS, &[at]].concat();
-    format!(
-        "INSERT INTO inbound_parts ({}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
-        names(&columns)
-    )
+    PARTS.insert_one(&columns, &[], "ON CONFLICT DO NOTHING")
 });
 
 /// Stores a part. A part that exists already stays as it is.
@@ -78,7 +65,7 @@ pub async fn insert(
     part: &InboundPart,
     at: Timestamp,
 ) -> StoreResult<()> {
-    let mut params = key(group);
+    let mut params = group.values();
     part.push(&mut params);
     params.push(at.value());
     tx.execute(&INSERT, &params).await.map(drop)
@@ -94,7 +81,7 @@ static MARK_ASSEMBLED: Sql = Sql::new(|| {
 /// Marks a group as assembled. Returns, in any order and as they were, the parts that were not
 /// marked yet: the caller that gets them has the message.
 pub async fn mark_assembled(tx: &mut Conn, group: &PartGroup) -> StoreResult<Vec<InboundPart>> {
-    tx.query(&MARK_ASSEMBLED, &key(group), row::record).await
+    tx.query(&MARK_ASSEMBLED, &group.values(), row::record).await
 }
 
 static DELETE: Sql = Sql::new(|| {
@@ -107,7 +94,7 @@ static DELETE: Sql = Sql::new(|| {
 
 /// Deletes a group, whose reference now names another message, and returns its parts in any order.
 pub async fn delete_group(tx: &mut Conn, group: &PartGroup) -> StoreResult<Vec<InboundPart>> {
-    tx.query(&DELETE, &key(group), row::record).await
+    tx.query(&DELETE, &group.values(), row::record).await
 }
 
 static OVERDUE: Sql = Sql::new(|| {

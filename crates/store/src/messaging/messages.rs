@@ -250,14 +250,15 @@ pub async fn latest_between(
     conn.query_one(sql, &params, row::get).await
 }
 
+static OPTOUT_LIST: Sql = Sql::new(|| MESSAGES.select_one(columns!(Message: optout_list)));
+
 /// Returns the opt-out list that a message enforces.
 pub async fn optout_list(
     conn: &mut Conn,
     account: AccountId,
     id: MessageId,
 ) -> StoreResult<Option<OptoutListId>> {
-    let sql = "SELECT optout_list FROM messages WHERE account = $1 AND id = $2";
     let params = [account.value(), id.value()];
-    let found = conn.query_one(sql, &params, |r| r.get::<Option<OptoutListId>>()).await?;
+    let found = conn.query_one(&OPTOUT_LIST, &params, |r| r.get::<Option<OptoutListId>>()).await?;
     Ok(found.flatten())
 }

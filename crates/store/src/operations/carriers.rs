@@ -1,9 +1,25 @@
 //! The ids that stand for carriers' names in the hot tables.
 
 use crate::db::Conn;
+use crate::db::record::{Record, columns, record};
 use crate::db::row;
+use crate::db::table::{Sql, Table, names};
 use crate::error::{StoreError, StoreResult};
 use heliograph_domain::id::CarrierId;
+
+record! {
+    /// A row of `carriers`.
+    struct CarrierRow {
+        id: CarrierId,
+        name: String,
+    }
+}
+
+const CARRIERS: Table = Table { name: "carriers", key: columns!(CarrierRow: id) };
+
+static INSERT: Sql = Sql::new(|| {
+    CARRIERS.insert_one(columns!(CarrierRow: name), &[], "ON CONFLICT (name) DO NOTHING")
+});
 
 /// Returns the id of the carrier with this name. A new name gets an id, which it keeps for good.
 pub async fn get_or_create(tx: &mut Conn, name: &str) -> StoreResult<CarrierId> {
@@ -12,17 +28,25 @@ pub async fn get_or_create(tx: &mut Conn, name: &str) -> StoreResult<CarrierId> 
     if let Some(known) = find(tx, name).await? {
         return Ok(known);
     }
-    let insert = "INSERT INTO carriers (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
-    tx.execute(insert, &[name.into()]).await?;
+    tx.execute(&INSERT, &[name.into()]).await?;
     find(tx, name).await?.ok_or_else(|| StoreError::corrupt("an inserted carrier has no id"))
 }
 
+static FIND: Sql =
+    Sql::new(|| CARRIERS.select_by(columns!(CarrierRow: name), columns!(CarrierRow: id), ""));
+
 async fn find(tx: &mut Conn, name: &str) -> StoreResult<Option<CarrierId>> {
-    tx.query_one("SELECT id FROM carriers WHERE name = $1", &[name.into()], row::get).await
+    tx.query_one(&FIND, &[name.into()], row::get).await
 }
+
+static LIST: Sql =
+    Sql::new(|| format!("SELECT {} FROM carriers ORDER BY id", names(CarrierRow::COLUMNS)));
 
 /// Returns all carriers that ever had an id, with their names.
 pub async fn list(conn: &mut Conn) -> StoreResult<Vec<(CarrierId, String)>> {
-    let sql = "SELECT id, name FROM carriers ORDER BY id";
-    conn.query(sql, &[], |r| Ok((r.get()?, r.get()?))).await
+    conn.query(&LIST, &[], |r| {
+        let CarrierRow { id, name } = r.record()?;
+        Ok((id, name))
+    })
+    .await
 }

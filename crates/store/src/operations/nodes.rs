@@ -2,19 +2,41 @@
 
 use crate::db::Conn;
 use crate::db::field::Field;
+use crate::db::record::{columns, record};
 use crate::db::row;
+use crate::db::table::{Sql, Table, names};
 use crate::error::{StoreError, StoreResult};
 use heliograph_domain::id::NodeId;
 use heliograph_domain::time::Timestamp;
 use uuid::Uuid;
 
+record! {
+    /// A row of `nodes`.
+    struct NodeRow {
+        id: NodeId,
+        identity: Uuid,
+        started_at: Timestamp,
+        serving_at: Timestamp,
+    }
+}
+
+const NODES: Table = Table { name: "nodes", key: columns!(NodeRow: id) };
+
+static INSERT: Sql = Sql::new(|| {
+    let tail = format!(
+        "ON CONFLICT (identity) DO UPDATE SET started_at = excluded.started_at RETURNING {}",
+        names(NODES.key)
+    );
+    NODES.insert_one(columns!(NodeRow: identity, started_at), &[], &tail)
+});
+
 /// Returns the id of the node with this identity. A new node gets one.
 pub async fn get_or_create(tx: &mut Conn, identity: Uuid, at: Timestamp) -> StoreResult<NodeId> {
-    let sql = "INSERT INTO nodes (identity, started_at) VALUES ($1, $2)
-        ON CONFLICT (identity) DO UPDATE SET started_at = excluded.started_at RETURNING id";
-    let found = tx.query_one(sql, &[identity.value(), at.value()], row::get).await?;
+    let found = tx.query_one(&INSERT, &[identity.value(), at.value()], row::get).await?;
     found.ok_or_else(|| StoreError::corrupt("an inserted node has no id"))
 }
+
+static SET_SERVING: Sql = Sql::new(|| NODES.update_one(columns!(NodeRow: serving_at)));
 
 /// Records that a node serves requests at `at` and returns the number of nodes that have served
 /// since `since`.
@@ -23,8 +45,7 @@ pub async fn record_serving(
     node: NodeId,
     (at, since): (Timestamp, Timestamp),
 ) -> StoreResult<i64> {
-    let sql = "UPDATE nodes SET serving_at = $2 WHERE id = $1";
-    tx.execute(sql, &[node.value(), at.value()]).await?;
+    tx.execute(&SET_SERVING, &[node.value(), at.value()]).await?;
     let sql = "SELECT count(*) FROM nodes WHERE serving_at > $1";
     Ok(tx.query_one(sql, &[since.value()], row::get).await?.unwrap_or(0))
 }

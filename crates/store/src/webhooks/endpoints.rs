@@ -6,7 +6,7 @@ use crate::db::field::Field;
 use crate::db::record::{Record, columns, record};
 use crate::db::row::{self, Row};
 use crate::db::sealing::{Place, Sealer};
-use crate::db::table::{Sql, Table, names};
+use crate::db::table::{Sql, Table};
 use crate::error::{StoreError, StoreResult};
 use heliograph_domain::account::Mode;
 use heliograph_domain::endpoint_error::DisabledReason;
@@ -70,33 +70,34 @@ fn place(id: &i32) -> Place<'_> {
     Place(ENDPOINTS.name, id)
 }
 
+static INSERT: Sql = Sql::new(|| {
+    let columns = columns!(EndpointRow: account, mode, url, kinds, local, created_at, expires_at);
+    ENDPOINTS.insert_one(columns, &[("secret", "''")], "RETURNING id")
+});
+
+static SET_SECRET: Sql = Sql::new(|| ENDPOINTS.update_one(columns!(EndpointRow: secret)));
+
 /// Registers an endpoint and returns its id. `endpoint.id` is ignored.
 pub async fn insert(tx: &mut Conn, endpoint: &WebhookEndpoint) -> StoreResult<EndpointId> {
-    let sql =
-        "INSERT INTO endpoints (account, mode, url, kinds, secret, local, created_at, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id";
     let params = [
         endpoint.account.value(),
         endpoint.mode.value(),
         endpoint.url.value(),
         endpoint.kinds.value(),
-        "".into(),
         endpoint.local.value(),
         endpoint.created_at.value(),
         endpoint.expires_at.value(),
     ];
-    let id: Option<EndpointId> = tx.query_one(sql, &params, row::get).await?;
+    let id: Option<EndpointId> = tx.query_one(&INSERT, &params, row::get).await?;
     let id = id.ok_or_else(|| StoreError::corrupt("an inserted endpoint has no id"))?;
     // A sealed value is bound to its row, whose id is only known now.
     let secret = tx.sealer()?.seal(place(&id.0), endpoint.secret.reveal())?;
-    let sql = "UPDATE endpoints SET secret = $2 WHERE id = $1";
-    tx.execute(sql, &[id.value(), secret.value()]).await?;
+    tx.execute(&SET_SECRET, &[id.value(), secret.value()]).await?;
     Ok(id)
 }
 
-static LIST: Sql = Sql::new(|| {
-    format!("SELECT {} FROM endpoints WHERE account = $1 ORDER BY id", names(EndpointRow::COLUMNS))
-});
+static LIST: Sql =
+    Sql::new(|| ENDPOINTS.select_by(columns!(EndpointRow: account), EndpointRow::COLUMNS, "id"));
 
 /// Returns the endpoints of an account, oldest first.
 pub async fn list(conn: &mut Conn, account: AccountId) -> StoreResult<Vec<WebhookEndpoint>> {
@@ -105,9 +106,8 @@ pub async fn list(conn: &mut Conn, account: AccountId) -> StoreResult<Vec<Webhoo
     conn.query(&LIST, &[account.value()], open).await
 }
 
-static GET: Sql = Sql::new(|| {
-    format!("SELECT {} FROM endpoints WHERE id = $2 AND account = $1", names(EndpointRow::COLUMNS))
-});
+static GET: Sql =
+    Sql::new(|| ENDPOINTS.select_by(columns!(EndpointRow: account, id), EndpointRow::COLUMNS, ""));
 
 /// Returns an endpoint of an account.
 pub async fn get(
@@ -120,8 +120,7 @@ pub async fn get(
     conn.query_one(&GET, &[account.value(), id.value()], open).await
 }
 
-static BY_ID: Sql =
-    Sql::new(|| format!("SELECT {} FROM endpoints WHERE id = $1", names(EndpointRow::COLUMNS)));
+static BY_ID: Sql = Sql::new(|| ENDPOINTS.select_one(EndpointRow::COLUMNS));
 
 /// Returns an endpoint of any account, for the operator and for delivery.
 pub async fn by_id(conn: &mut Conn, id: EndpointId) -> StoreResult<Option<WebhookEndpoint>> {
@@ -191,10 +190,11 @@ pub async fn rotate_secret(
     Ok(tx.execute(sql, &[id.value(), secret.value(), until.value()]).await? > 0)
 }
 
+static SET_KINDS: Sql = Sql::new(|| ENDPOINTS.update_one(columns!(EndpointRow: kinds)));
+
 /// Changes the event kinds that an endpoint subscribes to.
 pub async fn set_kinds(tx: &mut Conn, id: EndpointId, kinds: EventKinds) -> StoreResult<bool> {
-    let sql = "UPDATE endpoints SET kinds = $2 WHERE id = $1";
-    Ok(tx.execute(sql, &[id.value(), kinds.value()]).await? > 0)
+    Ok(tx.execute(&SET_KINDS, &[id.value(), kinds.value()]).await? > 0)
 }
 
 /// Marks an endpoint as failing since `since`, unless it is marked already.
@@ -245,15 +245,18 @@ pub async fn enable(tx: &mut Conn, id: EndpointId) -> StoreResult<bool> {
     Ok(tx.execute(sql, &[id.value()]).await? > 0)
 }
 
+static SET_EXPIRY: Sql = Sql::new(|| ENDPOINTS.update_one(columns!(EndpointRow: expires_at)));
+
 /// Extends the life of an endpoint to `until`.
 pub async fn extend(tx: &mut Conn, id: EndpointId, until: Timestamp) -> StoreResult<bool> {
-    let sql = "UPDATE endpoints SET expires_at = $2 WHERE id = $1";
-    Ok(tx.execute(sql, &[id.value(), until.value()]).await? > 0)
+    Ok(tx.execute(&SET_EXPIRY, &[id.value(), until.value()]).await? > 0)
 }
+
+static DELETE: Sql = Sql::new(|| ENDPOINTS.delete_one());
 
 /// Deletes an endpoint. The caller deletes its deliveries.
 pub async fn delete(tx: &mut Conn, id: EndpointId) -> StoreResult<bool> {
-    Ok(tx.execute("DELETE FROM endpoints WHERE id = $1", &[id.value()]).await? > 0)
+    Ok(tx.execute(&DELETE, &[id.value()]).await? > 0)
 }
 
 /// Returns the endpoints that have expired.

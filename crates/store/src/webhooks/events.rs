@@ -94,7 +94,7 @@ fn with_first(r: &mut Row<'_>) -> StoreResult<(StoredEvent, Option<FirstAttempt>
 }
 
 static GET: Sql =
-    Sql::new(|| format!("SELECT {} FROM events WHERE account = $1 AND id = $2", all_columns()));
+    Sql::new(|| EVENTS.select_one(&[StoredEvent::COLUMNS, FirstResult::COLUMNS].concat()));
 
 /// Returns an event and the result of its first attempt.
 pub async fn get(

@@ -6,6 +6,7 @@ use heliograph_domain::money::Amount;
 use heliograph_store::billing::ledger::{self, LedgerEntry, LedgerKind};
 use heliograph_store::identity::accounts;
 use heliograph_store::identity::accounts::BalanceChange;
+use heliograph_store::identity::users::{self, NewUser};
 use heliograph_store::operations::check;
 use heliograph_store::{Db, StoreError};
 use heliograph_testing::{START, TestDb};
@@ -32,9 +33,9 @@ async fn an_email_address_has_one_account() {
     let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 0).await;
     let mut tx = db.db.write().await.unwrap();
-    let other = (UserId(db.ids.next(START)), "ann@example.com");
-    let again = accounts::create(&mut tx, other, "USD", true, at(5)).await.unwrap();
-    assert_eq!(again, None);
+    let (id, email) = (UserId(db.ids.next(START)), "ann@example.com".to_owned());
+    let other = NewUser { id, email, operator: true, created_at: at(5) };
+    assert!(!users::insert(&mut tx, &other).await.unwrap());
     tx.commit().await.unwrap();
     let mut conn = db.db.read().await.unwrap();
     let found = accounts::by_email(&mut conn, "ann@example.com").await.unwrap().unwrap();
@@ -148,7 +149,7 @@ async fn a_ledger_entry_changes_the_balance() {
         account: AccountId(i64::MAX),
         kind: LedgerKind::Credit,
         amount: Amount(1),
-        note: "",
+        note: String::new(),
         at: START,
     };
     assert!(ledger::add(&mut db.db.write().await.unwrap(), &unknown).await.is_err());
@@ -170,7 +171,7 @@ async fn a_balance_never_wraps_around() {
         account: ann,
         kind: LedgerKind::Credit,
         amount: Amount(1),
-        note: "",
+        note: String::new(),
         at: START,
     };
     let refused = ledger::add(&mut tx, &one_more).await;

@@ -1,7 +1,7 @@
 //! Tests of backups: every value of every table is restored, from either engine into either.
 
 use crate::schema::migration_files;
-use heliograph_domain::id::{AccountId, Ids, UserId};
+use heliograph_domain::id::AccountId;
 use heliograph_store::identity::accounts;
 use heliograph_store::operations::backup::{self, Backup};
 use heliograph_store::operations::carriers;
@@ -131,9 +131,8 @@ async fn new_ids_follow_the_restored_ids() {
     let folder = tempfile::tempdir().unwrap();
     restore(&db.db, &full(folder.path(), db.clock.clone()).await).await;
     let mut tx = db.db.write().await.unwrap();
-    let owner = (UserId(db.ids.next(START)), "new@example.com");
-    let account = accounts::create(&mut tx, owner, "EUR", false, START).await.unwrap();
-    assert_eq!(account, Some(AccountId(ROWS + 1)));
+    let account = accounts::insert(&mut tx, "new@example.com", "EUR", START).await.unwrap();
+    assert_eq!(account, AccountId(ROWS + 1));
     let carrier = carriers::get_or_create(&mut tx, "a new one").await.unwrap();
     assert_eq!(i64::from(carrier.0), ROWS + 1);
     tx.commit().await.unwrap();

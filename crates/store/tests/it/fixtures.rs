@@ -1,6 +1,6 @@
 //! Fixtures: the rows that tests begin with, and direct queries.
 
-use heliograph_domain::account::Mode;
+use heliograph_domain::account::{Mode, Role};
 use heliograph_domain::id::{AccountId, CarrierId, Ids, MessageId, NodeId, OptoutListId, UserId};
 use heliograph_domain::lease::{LEASE, LeasedMessage};
 use heliograph_domain::message::Message;
@@ -13,9 +13,11 @@ use heliograph_domain::time::Timestamp;
 use heliograph_store::audience::optouts;
 use heliograph_store::billing::ledger::{self, AddOutcome, LedgerEntry, LedgerKind};
 use heliograph_store::identity::accounts;
+use heliograph_store::identity::memberships::{self, Membership};
+use heliograph_store::identity::users::{self, NewUser};
 use heliograph_store::messaging::messages;
 use heliograph_store::messaging::queue::{self, QueueClaim};
-use heliograph_store::{Db, Tx};
+use heliograph_store::{Conn, Db, Tx};
 use heliograph_testing::{START, TestDb};
 use std::time::Duration;
 
@@ -32,16 +34,28 @@ pub(crate) fn at(seconds: u64) -> Timestamp {
 
 /// Opens an account with this available balance.
 pub(crate) async fn account(db: &TestDb, email: &str, amount: i64) -> AccountId {
-    let user = UserId(db.ids.next(START));
     let mut tx = db.db.write().await.unwrap();
-    let made = accounts::create(&mut tx, (user, email), "EUR", false, START).await.unwrap();
-    let account = made.unwrap();
+    let account = open_account(db, &mut tx, email).await.unwrap();
     create_default_lists(db, &mut tx, account).await.unwrap();
     tx.commit().await.unwrap();
     if amount > 0 {
         assert!(credit(db, account, amount).await);
     }
     account
+}
+
+/// Opens an account with an owner, whose email address it is named after.
+pub(crate) async fn open_account(
+    db: &TestDb,
+    tx: &mut Conn,
+    email: &str,
+) -> heliograph_store::StoreResult<AccountId> {
+    let id = UserId(db.ids.next(START));
+    let new = NewUser { id, email: email.to_owned(), operator: false, created_at: START };
+    assert!(users::insert(tx, &new).await?, "the email address is taken");
+    let account = accounts::insert(tx, email, "EUR", START).await?;
+    memberships::insert(tx, &Membership { user: id, account, role: Role::Owner }).await?;
+    Ok(account)
 }
 
 /// Creates the default opt-out lists of an account.
@@ -65,7 +79,7 @@ pub(crate) async fn credit(db: &TestDb, account: AccountId, amount: i64) -> bool
         account,
         kind: LedgerKind::Credit,
         amount: Amount(amount),
-        note: "thanks",
+        note: "thanks".to_owned(),
         at: START,
     };
     let mut tx = db.db.write().await.unwrap();

@@ -5,8 +5,8 @@
 //! cannot be lifted, so a child process does the writing: the same test with an environment
 //! variable.
 
-use crate::fixtures::{account, at, balance, create_default_lists};
-use heliograph_domain::id::{AccountId, Ids, UserId};
+use crate::fixtures::{account, balance, create_default_lists, open_account};
+use heliograph_domain::id::AccountId;
 use heliograph_store::identity::accounts;
 use heliograph_store::operations::carriers;
 use heliograph_store::operations::check;
@@ -69,11 +69,10 @@ async fn fill(url: String, other: &TestDb) {
     for written in 0..1_000 {
         let name = format!("{written:0FILLER$}");
         let mut tx = db.write().await.unwrap();
-        let owner = (UserId(other.ids.next(at(1))), name.as_str());
         let made = async {
             carriers::get_or_create(&mut tx, &name).await?;
-            let account = accounts::create(&mut tx, owner, "EUR", false, at(1)).await?;
-            create_default_lists(other, &mut tx, account.unwrap()).await?;
+            let account = open_account(other, &mut tx, &name).await?;
+            create_default_lists(other, &mut tx, account).await?;
             tx.commit().await
         };
         match made.await {

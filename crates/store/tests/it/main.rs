@@ -37,6 +37,7 @@ mod optouts;
 #[cfg(test)]
 mod parts;
 #[cfg(test)]
+#[cfg(feature = "test-postgres")]
 mod postgres;
 #[cfg(test)]
 mod queue;

@@ -2,7 +2,6 @@
 
 use crate::fixtures::{account, balance};
 use futures_util::FutureExt;
-use heliograph_domain::id::{Ids, UserId};
 use heliograph_store::identity::accounts;
 use heliograph_store::operations::carriers;
 use heliograph_store::operations::check;
@@ -96,8 +95,7 @@ async fn the_number_of_readers_is_limited() {
 async fn a_reader_cannot_write() {
     let db = TestDb::sqlite().await;
     let mut conn = db.db.read().await.unwrap();
-    let owner = (UserId(db.ids.next(START)), "ann@example.com");
-    assert!(accounts::create(&mut conn, owner, "EUR", false, START).await.is_err());
+    assert!(accounts::insert(&mut conn, "ann@example.com", "EUR", START).await.is_err());
     assert_eq!(accounts::all(&mut conn).await.unwrap(), []);
 }
 

@@ -1,7 +1,7 @@
 //! Tests of transactions: atomic, and visible to others only when committed.
 
-use crate::fixtures::{account, balance, credit};
-use heliograph_domain::id::{AccountId, Ids, UserId};
+use crate::fixtures::{account, balance, credit, open_account};
+use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
 use heliograph_store::identity::accounts;
 use heliograph_store::operations::carriers;
@@ -64,12 +64,11 @@ async fn a_reader_sees_only_committed_rows() {
     let db = TestDb::new().await;
     let mut conn = db.db.read().await.unwrap();
     let mut tx = db.db.write().await.unwrap();
-    let owner = (UserId(db.ids.next(START)), "ann@example.com");
-    let made = accounts::create(&mut tx, owner, "EUR", false, START).await.unwrap();
+    let made = open_account(&db, &mut tx, "ann@example.com").await.unwrap();
     assert_eq!(accounts::all(&mut tx).await.unwrap().len(), 1);
     assert_eq!(accounts::all(&mut conn).await.unwrap(), []);
     tx.commit().await.unwrap();
-    assert_eq!(accounts::all(&mut conn).await.unwrap()[0].id, made.unwrap());
+    assert_eq!(accounts::all(&mut conn).await.unwrap()[0].id, made);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

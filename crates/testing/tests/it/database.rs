@@ -39,7 +39,6 @@ async fn the_engine_comes_from_the_environment() {
     let db = TestDb::new().await;
     assert_eq!(db.db.is_shared(), engine() == TestEngine::Postgres);
     assert!(!TestDb::sqlite().await.db.is_shared());
-    assert_eq!(TestDb::postgres().await.is_some(), engine() == TestEngine::Postgres);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -35,10 +35,8 @@ const MESSAGES: [(&str, &str); 9] = [
 
 #[test]
 fn screenshots() {
-    if !Engine::Sqlite.is_current_or_skip("the statistics are written with functions of SQLite") {
-        return;
-    }
-    let fixtures = Fixtures::new();
+    // The statistics are written with functions of SQLite.
+    let fixtures = Fixtures::on(Engine::Sqlite);
     let receiver = WebhookSink::start();
     send_messages(&fixtures, &receiver);
     let server = &fixtures.server;

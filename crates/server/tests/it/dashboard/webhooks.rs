@@ -70,7 +70,7 @@ fn a_failed_test_has_advice() {
         (redirect, "Response 301", "Register the final URL"),
         (Behavior::status(404), "Response 404", "Compare the path"),
         (Behavior::status(401), "Response 401", "a signature but no credentials"),
-        (Behavior::Hang, "no response within 1 s", "process it afterwards"),
+        (Behavior::Hang, "No response within 1 s", "process it afterwards"),
         (Behavior::Reset, "No response", "it may have crashed"),
     ] {
         sink.set_behavior(behavior);

@@ -82,6 +82,25 @@ fn every_command_is_in_the_documentation() {
     }
 }
 
+/// Returns the rows of a table whose first column is the end of a recipient: both columns.
+fn recipients(text: &str) -> Vec<(&str, &str)> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `0")?.strip_suffix(" |"));
+    rows.filter_map(|row| row.split_once("` | ")).collect()
+}
+
+#[test]
+fn results_by_recipient_are_in_the_help() {
+    let (help, readme) = (help(&["smsc".to_owned()]), file("README.md"));
+    let text = file("docs/commands.md");
+    let listed = recipients(&text);
+    for (end, result) in &listed {
+        assert!(help.contains(&format!("\n  0{end}  {result}\n")), "smsc --help: 0{end}");
+    }
+    let ends = |rows: Vec<(&str, &str)>| rows.iter().map(|r| r.0.to_owned()).collect::<Vec<_>>();
+    assert_eq!(ends(listed), ends(recipients(&readme)), "docs/commands.md and README.md");
+    assert_eq!(help.lines().filter(|line| line.starts_with("  00")).count(), 9, "{help}");
+}
+
 #[test]
 fn every_key_is_in_the_documentation() {
     let (text, defaults) = (file("docs/configuration.md"), file("config.default.toml"));

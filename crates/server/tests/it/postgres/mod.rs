@@ -1,3 +1,3 @@
-//! Tests of PostgreSQL only.
+//! Tests of PostgreSQL only. They use PostgreSQL, whichever engine the run uses.
 
 mod lost_database;

@@ -5,10 +5,7 @@ use crate::support::server::Server;
 
 #[test]
 fn a_file_that_is_not_a_database_is_not_changed() {
-    if !Engine::Sqlite.is_current_or_skip("PostgreSQL has no file") {
-        return;
-    }
-    let mut server = Server::new("");
+    let mut server = Server::on(Engine::Sqlite, "");
     let file = server.home.path().join("data/heliograph.db");
     std::fs::create_dir(file.parent().unwrap()).unwrap();
     let text = "My memoirs. ".repeat(1_000);

@@ -15,11 +15,8 @@ use std::time::Duration;
 /// A limit on file sizes has the effect of a full disk, and needs no privileges.
 #[test]
 fn a_full_disk_rejects_messages() {
-    if !Engine::Sqlite.is_current_or_skip("the disk of the PostgreSQL server cannot be filled") {
-        return;
-    }
     let smsc = Smsc::start(&["--receipt-delay", "50"]);
-    let mut server = Server::new(&smsc.config(10));
+    let mut server = Server::on(Engine::Sqlite, &smsc.config(10));
     server.launch_without_sigxfsz();
     server.wait_until_ready();
     let key = server.live_key("ann@example.com", "0");
@@ -49,10 +46,7 @@ fn a_full_disk_rejects_messages() {
 /// Another process locks the file for longer than the writer waits.
 #[test]
 fn a_locked_database_rejects_messages() {
-    if !Engine::Sqlite.is_current_or_skip("only a file can be locked") {
-        return;
-    }
-    let server = Server::start();
+    let server = Server::start_on(Engine::Sqlite, "");
     let key = server.key();
     let id = server.accepted(&key, &hello("447700900123"));
     server.wait_until_ended(&key, &id);
@@ -82,10 +76,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_full_disk_fails_a_backup_and_a_restore() {
-    if !Engine::Sqlite.is_current_or_skip("the disk of the PostgreSQL server cannot be filled") {
-        return;
-    }
-    let mut server = Server::start();
+    let mut server = Server::start_on(Engine::Sqlite, "");
     large(&server);
     let output = on_a_full_disk(&server, 100, "backup one.db");
     let stderr = String::from_utf8(output.stderr).unwrap();

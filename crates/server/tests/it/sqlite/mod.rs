@@ -1,4 +1,4 @@
-//! Tests of SQLite only.
+//! Tests of SQLite only. They use SQLite, whichever engine the run uses.
 
 mod data_file;
 mod full_disk;

@@ -5,10 +5,7 @@ use crate::support::server::Server;
 
 #[test]
 fn an_older_schema_is_migrated() {
-    if !Engine::Sqlite.is_current_or_skip("it writes the file of an older version") {
-        return;
-    }
-    let (new, old) = (Server::new(""), Server::new(""));
+    let (new, old) = (Server::on(Engine::Sqlite, ""), Server::on(Engine::Sqlite, ""));
     new.stdout(&["migrate"]);
     let (new, file) =
         (new.home.path().join("data/heliograph.db"), old.home.path().join("data/heliograph.db"));

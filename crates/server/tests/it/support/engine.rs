@@ -1,7 +1,5 @@
 //! The database engine of this test run, from the environment variable `HELIOGRAPH_TEST_ENGINE`.
 
-use std::io::Write;
-
 const VARIABLE: &str = "HELIOGRAPH_TEST_ENGINE";
 
 /// A database engine that the server supports.
@@ -29,15 +27,5 @@ impl Engine {
             engines.push(Self::Postgres);
         }
         engines
-    }
-
-    /// Returns whether this run uses this engine; if not, prints why the test is skipped.
-    pub(crate) fn is_current_or_skip(self, reason: &str) -> bool {
-        let is_current = Self::current() == self;
-        if !is_current {
-            // Unlike `eprintln!`, this is not captured by the test harness.
-            let _ = writeln!(std::io::stderr(), "skipped, for {self:?} only: {reason}");
-        }
-        is_current
     }
 }

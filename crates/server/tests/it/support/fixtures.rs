@@ -1,6 +1,7 @@
 //! A server whose accounts have objects of all kinds that pages show.
 
 use crate::support::browser::Browser;
+use crate::support::engine::Engine;
 use crate::support::optouts;
 use crate::support::ports::Port;
 use crate::support::server::Server;
@@ -48,8 +49,14 @@ pub(crate) struct Fixtures {
 
 impl Fixtures {
     pub(crate) fn new() -> Self {
+        Self::on(Engine::current())
+    }
+
+    /// Creates fixtures on an engine that may differ from that of this run.
+    pub(crate) fn on(engine: Engine) -> Self {
         let away = Port::reserve();
-        let server = Server::with(&CONFIG.replace("PORT", &away.number.to_string()));
+        let config = CONFIG.replace("PORT", &away.number.to_string());
+        let server = Server::start_on(engine, &config);
         server.welcome();
         let (well, gone) = (WebhookSink::start(), WebhookSink::start());
         gone.set_behavior(Behavior::status(410));

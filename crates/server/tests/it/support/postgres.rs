@@ -22,8 +22,8 @@ impl Postgres {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let server = std::env::var(SERVER).ok().filter(|url| !url.is_empty()).unwrap_or_else(|| {
             panic!(
-                "HELIOGRAPH_TEST_ENGINE=postgres needs {SERVER}, the URL of a PostgreSQL server with a \
-                 role that may create databases: scripts/postgres-cluster start DIR prints one"
+                "this test needs {SERVER}, the URL of a PostgreSQL server with a role that may create \
+                 databases: scripts/postgres-cluster start DIR prints one"
             )
         });
         let n = MADE.fetch_add(1, Ordering::Relaxed);

@@ -74,7 +74,12 @@ impl Server {
 
     /// Starts a server with this configuration.
     pub(crate) fn with(config: &str) -> Self {
-        let mut server = Self::new(config);
+        Self::start_on(Engine::current(), config)
+    }
+
+    /// Starts a server with this configuration, on an engine that may differ from that of this run.
+    pub(crate) fn start_on(engine: Engine, config: &str) -> Self {
+        let mut server = Self::on(engine, config);
         server.launch();
         server.wait_until_ready();
         server

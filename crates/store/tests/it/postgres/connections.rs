@@ -1,4 +1,4 @@
-//! Tests of PostgreSQL only: broken connections, deadlocks and an unreachable server.
+//! Broken connections, deadlocks and an unreachable server.
 
 use crate::fixtures::{account, balance, message};
 use heliograph_domain::id::AccountId;
@@ -18,7 +18,7 @@ async fn credit_one(tx: &mut Tx, account: AccountId) -> heliograph_store::StoreR
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broken_connection_is_unavailable_and_the_next_one_works() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     let ann = account(&db, "ann@example.com", 100).await;
     let mut tx = db.db.write().await.unwrap();
     credit_one(&mut tx, ann).await.unwrap();
@@ -34,7 +34,7 @@ async fn a_broken_connection_is_unavailable_and_the_next_one_works() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_breaks_before_the_commit_is_commit_lost() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     let ann = account(&db, "ann@example.com", 100).await;
     let mut tx = db.db.write().await.unwrap();
     credit_one(&mut tx, ann).await.unwrap();
@@ -48,7 +48,7 @@ async fn a_connection_that_breaks_before_the_commit_is_commit_lost() {
 /// rollback.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_pipelined_statement_fails_the_commit() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     let (old, new) = (message(&db, AccountId(1)), message(&db, AccountId(1)));
     for (all, done) in [(vec![&old], true), (vec![&new, &old], false), (vec![&new], true)] {
         let mut tx = db.db.write().await.unwrap();
@@ -70,7 +70,7 @@ async fn a_failed_pipelined_statement_fails_the_commit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadlock_is_a_conflict_for_one_transaction_only() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     let ann = account(&db, "ann@example.com", 0).await;
     let bob = account(&db, "bob@example.com", 0).await;
     let mut one = db.db.write().await.unwrap();
@@ -90,7 +90,7 @@ async fn a_deadlock_is_a_conflict_for_one_transaction_only() {
 /// The pool never reuses a connection with an open transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_abandoned_transaction_holds_no_lock() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     let ann = account(&db, "ann@example.com", 100).await;
     for _ in 0..20 {
         let mut tx = db.db.write().await.unwrap();
@@ -106,7 +106,7 @@ async fn an_abandoned_transaction_holds_no_lock() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unreachable_server_is_unavailable() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     for url in ["postgres://nobody@127.0.0.1:1/none", "postgresql://nobody@127.0.0.1:1/none"] {
         let options = Options {
             url: url.into(),

@@ -67,7 +67,7 @@ async fn no_deadlock(db: TestDb, nodes: [Node; 2]) {
 /// Each node delivers one event and gets 410 Gone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_that_disable_the_same_endpoint_do_not_deadlock() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     let here = Node::with(&db, db.reopen().await, 1, 32).await;
     let there = Node::with(&db, db.reopen().await, 2, 32).await;
     let ann = here.account("ann@example.com", 1_000).await;
@@ -95,7 +95,7 @@ async fn nodes_that_disable_the_same_endpoint_do_not_deadlock() {
 /// Neither node sees the part of the other. The maintenance of both finds the complete message.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parts_arriving_at_two_nodes_are_joined_once() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     let here = Node::with(&db, db.reopen().await, 1, 32).await;
     let there = Node::with(&db, db.reopen().await, 2, 32).await;
     let ann = here.account("ann@example.com", 1_000).await;
@@ -125,7 +125,7 @@ async fn parts_arriving_at_two_nodes_are_joined_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_that_lock_two_accounts_do_not_deadlock() {
-    let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb::postgres().await;
     let here = Node::with(&db, db.reopen().await, 1, 32).await;
     let there = Node::with(&db, db.reopen().await, 2, 32).await;
     let ann = here.account("ann@example.com", 1_000).await;

@@ -1,0 +1,89 @@
+//! The carrier's events: outcomes, receipts and inbound messages, which go to the writer.
+
+use crate::dispatch::{Dispatcher, Step};
+use crate::pending_batch::PendingBatch;
+use heliograph_carrier::carrier::{Ack, CarrierEvent};
+use heliograph_domain::submission::SubmitOutcome;
+use heliograph_service::kernel::commands::progress::{InboundUpdate, KeywordReply};
+use heliograph_service::messaging::messages;
+
+impl Dispatcher {
+    /// Combines carrier events, in wire order, into one command for the writer.
+    pub(super) async fn on_events(&mut self, events: Vec<CarrierEvent>) {
+        let mut batch = PendingBatch::default();
+        let mut receipts = 0;
+        for event in events {
+            match event {
+                CarrierEvent::Bound => {
+                    self.set_available(true);
+                    self.may_have_work = true;
+                }
+                // The carrier implementation logs the reason.
+                CarrierEvent::Unbound(_) => self.set_available(false),
+                CarrierEvent::Submitted { token, part, outcome } => {
+                    self.on_outcome(token, (part, outcome), &mut batch);
+                }
+                CarrierEvent::Receipt { handle, receipt } => {
+                    batch.handles.push(handle);
+                    batch.progress.receipts.push((self.carrier, receipt));
+                    receipts += 1;
+                }
+                CarrierEvent::Message { handle, incoming } => {
+                    batch.handles.push(handle);
+                    batch.progress.inbound.push(InboundUpdate::Incoming(self.carrier, incoming));
+                }
+            }
+        }
+        let settled = batch.progress.settlements.len() as u64;
+        metrics::counter!("heliograph_settled_total").increment(settled);
+        let inbound = batch.progress.inbound.len() as u64;
+        metrics::counter!("heliograph_receipts_total").increment(receipts);
+        metrics::counter!("heliograph_inbound_total").increment(inbound);
+        self.commit(batch).await;
+    }
+
+    fn set_available(&self, bound: bool) {
+        self.queue.set_available(bound);
+        let gauge = metrics::gauge!("heliograph_carrier_bound", "carrier" => self.name.clone());
+        gauge.set(f64::from(u8::from(bound)));
+    }
+
+    fn on_outcome(&mut self, token: u64, outcome: (u8, SubmitOutcome), batch: &mut PendingBatch) {
+        let Some(entry) = self.in_flight.get_mut(&token) else { return };
+        entry.outcomes.push(outcome);
+        entry.parts_left = entry.parts_left.saturating_sub(1);
+        if entry.parts_left == 0
+            && let Some(entry) = self.in_flight.remove(&token)
+        {
+            entry.settle(batch);
+        }
+    }
+
+    pub(super) async fn commit(&mut self, mut batch: PendingBatch) {
+        if batch.is_empty() {
+            return;
+        }
+        let answer = batch.send(&self.writer).await;
+        self.pending.push(Box::pin(async move { Step::Committed(batch.committed(answer).await) }));
+    }
+
+    /// Sends the replies to keywords such as STOP.
+    pub(super) fn send_keyword_replies(&mut self, all: Vec<KeywordReply>) {
+        for reply in all {
+            let (context, writer) = (self.context.clone(), self.writer.clone());
+            self.pending.push(Box::pin(async move {
+                if let Err(error) = messages::send_keyword_reply(&context, &writer, reply).await {
+                    tracing::warn!(%error, "failed to send a keyword reply");
+                }
+                Step::KeywordReplySent
+            }));
+        }
+    }
+
+    pub(super) async fn acknowledge(&mut self, acks: Vec<Ack>) {
+        if !acks.is_empty() {
+            // If the carrier has ended, the SMSC sends the unacknowledged receipts again.
+            drop(self.acks.send(acks).await);
+        }
+    }
+}
