@@ -6,12 +6,12 @@
 //! variable.
 
 use crate::fixtures::{account, balance, create_default_lists, open_account};
-use heliograph_domain::id::AccountId;
+use heliograph_domain::id::{AccountId, Ids};
 use heliograph_store::identity::accounts;
 use heliograph_store::operations::carriers;
 use heliograph_store::operations::check;
 use heliograph_store::{Db, Options, StoreError};
-use heliograph_testing::{TestClock, TestDb, sealing_key};
+use heliograph_testing::{START, TestClock, TestDb, sealing_key};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -66,6 +66,8 @@ fn child(url: &str) -> usize {
 /// Writes until the limit is reached.
 async fn fill(url: String, other: &TestDb) {
     let db = open(url, other.clock.clone()).await;
+    // The ids of a test count up, and the parent has used the first ones.
+    (0..10).for_each(|_| drop(other.ids.next(START)));
     for written in 0..1_000 {
         let name = format!("{written:0FILLER$}");
         let mut tx = db.write().await.unwrap();

@@ -41,6 +41,6 @@ pub(crate) fn problem(response: &HttpResponse, status: u16, code: &str) -> Vec<(
     assert!(body.as_object().unwrap().keys().all(|k| known.contains(&k.as_str())), "{body}");
     let faults = body["errors"].as_array().cloned().unwrap_or_default();
     let text = |v: &Value| v.as_str().unwrap().to_owned();
-    assert!(faults.iter().all(|f| text(&f["detail"]).ends_with(['.', ')'])), "{body}");
+    assert!(faults.iter().all(|f| text(&f["detail"]).ends_with(['.', '?', ')'])), "{body}");
     faults.iter().map(|f| (text(&f["pointer"]), text(&f["code"]))).collect()
 }
