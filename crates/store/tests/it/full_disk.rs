@@ -67,7 +67,9 @@ fn child(url: &str) -> usize {
 async fn fill(url: String, other: &TestDb) {
     let db = open(url, other.clock.clone()).await;
     // The ids of a test count up, and the parent has used the first ones.
-    (0..10).for_each(|_| drop(other.ids.next(START)));
+    for _ in 0..10 {
+        let _used_by_the_parent = other.ids.next(START);
+    }
     for written in 0..1_000 {
         let name = format!("{written:0FILLER$}");
         let mut tx = db.write().await.unwrap();
