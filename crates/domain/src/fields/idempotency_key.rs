@@ -1,6 +1,6 @@
 //! Idempotency keys.
 
-use crate::fields::rule::{TextRule, is_printable_ascii, text_type};
+use crate::fields::rule::{TextRule, find_non_printable_ascii, text_type};
 use uuid::Uuid;
 
 text_type! {
@@ -12,7 +12,7 @@ text_type! {
         is_required: true,
         max_length: Some(Self::MAX_LENGTH),
         is_trimmed: false,
-        allows: is_printable_ascii,
+        find_invalid: find_non_printable_ascii,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Texts of a message.
 
-use crate::fields::rule::{TextRule, is_storable, text_type};
+use crate::fields::rule::{TextRule, find_nul, text_type};
 use crate::text;
 
 text_type! {
@@ -12,7 +12,7 @@ text_type! {
         is_required: true,
         max_length: None,
         is_trimmed: false,
-        allows: is_storable,
+        find_invalid: find_nul,
     }
 }
 
@@ -30,7 +30,7 @@ text_type! {
         is_required: false,
         max_length: Some(Self::MAX_LENGTH),
         is_trimmed: false,
-        allows: is_storable,
+        find_invalid: find_nul,
     }
 }
 
@@ -48,7 +48,7 @@ text_type! {
         is_required: true,
         max_length: Some(Self::MAX_LENGTH),
         is_trimmed: true,
-        allows: is_storable,
+        find_invalid: find_nul,
     }
 }
 

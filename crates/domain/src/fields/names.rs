@@ -1,6 +1,6 @@
 //! Names.
 
-use crate::fields::rule::{TextRule, is_printable, text_type};
+use crate::fields::rule::{TextRule, find_control, text_type};
 
 text_type! {
     /// The name of an opt-out list: 1 to 100 printable characters. White space around it is
@@ -11,7 +11,7 @@ text_type! {
         is_required: true,
         max_length: Some(Self::MAX_LENGTH),
         is_trimmed: true,
-        allows: is_printable,
+        find_invalid: find_control,
     }
 }
 
@@ -28,7 +28,7 @@ text_type! {
         is_required: true,
         max_length: Some(Self::MAX_LENGTH),
         is_trimmed: true,
-        allows: is_printable,
+        find_invalid: find_control,
     }
 }
 

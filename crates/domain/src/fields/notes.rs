@@ -1,6 +1,6 @@
 //! Notes.
 
-use crate::fields::rule::{TextRule, is_storable, text_type};
+use crate::fields::rule::{TextRule, find_nul, text_type};
 
 text_type! {
     /// A note on a number of an opt-out list: up to 255 characters, without the character NUL.
@@ -10,7 +10,7 @@ text_type! {
         is_required: false,
         max_length: Some(Self::MAX_LENGTH),
         is_trimmed: false,
-        allows: is_storable,
+        find_invalid: find_nul,
     }
 }
 
@@ -20,7 +20,7 @@ impl Note {
 
     /// Returns a note with the beginning of a text that may be too long.
     pub fn truncated(text: &str) -> Self {
-        Self(text.chars().filter(|c| is_storable(*c)).take(Self::MAX_LENGTH).collect())
+        Self(text.chars().filter(|c| *c != '\0').take(Self::MAX_LENGTH).collect())
     }
 }
 
@@ -34,7 +34,7 @@ text_type! {
         is_required: false,
         max_length: Some(Self::MAX_LENGTH),
         is_trimmed: false,
-        allows: is_storable,
+        find_invalid: find_nul,
     }
 }
 

@@ -12,13 +12,13 @@ pub(super) struct TextRule {
     pub(super) max_length: Option<usize>,
     /// True if white space around the text does not belong to it.
     pub(super) is_trimmed: bool,
-    /// Returns whether the text may contain a character.
-    pub(super) allows: fn(char) -> bool,
+    /// Returns the first character that the text must not contain.
+    pub(super) find_invalid: fn(&str) -> Option<char>,
 }
 
 impl TextRule {
     pub(super) fn check<'a>(&self, text: &'a str) -> Result<&'a str, FieldError> {
-        let &Self { field, is_required, max_length, is_trimmed, allows } = self;
+        let &Self { field, is_required, max_length, is_trimmed, find_invalid } = self;
         let text = if is_trimmed { text.trim() } else { text };
         if text.is_empty() && is_required {
             return Err(FieldError::Empty(field));
@@ -29,25 +29,26 @@ impl TextRule {
         {
             return Err(FieldError::TooLong { field, limit });
         }
-        match text.chars().find(|c| !allows(*c)) {
+        match find_invalid(text) {
             Some(character) => Err(FieldError::InvalidCharacter { field, character }),
             None => Ok(text),
         }
     }
 }
 
-/// Returns whether PostgreSQL can store the character.
-pub(super) const fn is_storable(c: char) -> bool {
-    c != '\0'
+/// Finds NUL, which PostgreSQL can't store. The text of each message is searched, hence the search of
+/// bytes.
+pub(super) fn find_nul(text: &str) -> Option<char> {
+    text.as_bytes().contains(&0).then_some('\0')
 }
 
-/// Returns whether the character can be seen in a list of names.
-pub(super) fn is_printable(c: char) -> bool {
-    !c.is_control()
+/// Finds a character that can't be seen in a list of names.
+pub(super) fn find_control(text: &str) -> Option<char> {
+    text.chars().find(|c| c.is_control())
 }
 
-pub(super) const fn is_printable_ascii(c: char) -> bool {
-    matches!(c, ' '..='~')
+pub(super) fn find_non_printable_ascii(text: &str) -> Option<char> {
+    text.chars().find(|c| !matches!(c, ' '..='~'))
 }
 
 /// Defines a type of texts that obey a rule.
