@@ -182,7 +182,8 @@ pub(crate) fn respond(app: &DashboardState, error: PageError) -> Response {
         }
         PageError::RateLimited(many) => {
             let seconds = many.seconds();
-            let text = format!("Wait {seconds} seconds, then go back and try again.");
+            let unit = if seconds == 1 { "second" } else { "seconds" };
+            let text = format!("Wait {seconds} {unit}, then go back and try again.");
             let response = error_page(app, TooManyAttempts::STATUS, "Too many attempts", text);
             retry_after(response, seconds)
         }

@@ -1,6 +1,7 @@
 //! The data that the layouts of all pages need.
 
 use crate::assets;
+use askama::Template;
 
 /// A message about the last action, shown at the top of a page.
 #[derive(Clone, Debug)]
@@ -54,6 +55,21 @@ pub(crate) struct Layout {
     pub(crate) balance: String,
     /// The message about the last action.
     pub(crate) notice: Option<Notice>,
+}
+
+impl Layout {
+    /// Returns the header of the page.
+    pub(crate) const fn header(&self) -> Header<'_> {
+        Header { layout: self }
+    }
+}
+
+/// The header of a page: the navigation and the switches of mode, account and theme. It is a
+/// template of its own, because an included one is compiled once more for each page.
+#[derive(Template)]
+#[template(path = "header.html")]
+pub(crate) struct Header<'a> {
+    layout: &'a Layout,
 }
 
 /// The layout data of pages without a session.

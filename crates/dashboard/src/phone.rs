@@ -51,6 +51,8 @@ struct Page {
     layout: Layout,
     /// The URL of this page, for live updates.
     here: String,
+    /// True if a form has errors: a live update would remove them.
+    has_errors: bool,
     handsets: Vec<HandsetRow>,
     /// The number of the open handset; empty when there is none.
     number: String,
@@ -132,8 +134,10 @@ async fn show(
     let status =
         if rejected.errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let nonce = layout.nonce.clone();
+    let compose = Compose::new(&rejected, cx.next_id().0);
     let page = Page {
         layout,
+        has_errors: !rejected.errors.is_empty(),
         here: if shown.is_empty() { "/phone".to_owned() } else { format!("/phone/{shown}") },
         handsets: handsets.iter().map(|p| HandsetRow::new(p, number)).collect(),
         initials: bubbles::initials(&shown),
@@ -143,10 +147,11 @@ async fn show(
         opted_out,
         steps: view::steps(&messages),
         webhooks,
-        reply: rejected.form.raw("text").to_owned(),
+        // Both forms have a field with this name.
+        reply: if compose.open { String::new() } else { rejected.form.raw("text").to_owned() },
         reply_error: rejected.errors.get("reply").to_owned(),
         reply_idempotency_key: cx.next_id().0,
-        compose: Compose::new(&rejected, cx.next_id().0),
+        compose,
         curl: curl(&request.base_url),
     };
     Ok(page::html(status, &nonce, page.render()))

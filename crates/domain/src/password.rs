@@ -64,7 +64,8 @@ pub fn check(password: &str, email: &str) -> Result<(), WeakPassword> {
     let lower = password.to_lowercase();
     let name = email.split('@').next().unwrap_or_default().to_lowercase();
     let named = name.chars().count() >= MIN_NAME_LENGTH && lower.contains(&name);
-    if named || deobfuscate(&lower).contains(PRODUCT) || lower.contains(PRODUCT) {
+    let is_email = lower == email.to_lowercase();
+    if named || is_email || deobfuscate(&lower).contains(PRODUCT) || lower.contains(PRODUCT) {
         return Err(WeakPassword::Personal);
     }
     let characters: Vec<char> = lower.chars().collect();
@@ -162,6 +163,11 @@ mod tests {
         ] {
             assert_eq!(checked(good), Ok(()), "{good}");
         }
+    }
+
+    #[test]
+    fn email_address_is_no_password() {
+        assert_eq!(check("Bo@example.COM", "bo@example.com"), Err(WeakPassword::Personal));
     }
 
     #[test]

@@ -11,19 +11,19 @@ pub struct Receipt {
     /// The recipient of the message: the source address of the receipt.
     pub recipient: Recipient,
     /// The final result of the part.
-    pub verdict: Verdict,
+    pub outcome: ReceiptOutcome,
 }
 
 /// The final result of a part.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum ReceiptOutcome {
     /// The part was delivered to the handset.
     Delivered,
     /// The part was not delivered.
     Failed(Failure),
 }
 
-impl Verdict {
+impl ReceiptOutcome {
     /// Returns the two columns that store a receipt which arrived before its submit response: the
     /// failure code, or 0 for delivered, and the code of the carrier.
     pub fn to_parts(&self) -> (i16, Option<&str>) {
@@ -33,7 +33,7 @@ impl Verdict {
         }
     }
 
-    /// Returns the verdict of the stored columns.
+    /// Returns the outcome of the stored columns.
     pub fn from_parts(code: i16, carrier_code: Option<String>) -> Option<Self> {
         match code {
             0 => Some(Self::Delivered),

@@ -94,8 +94,8 @@ pub struct WebhookEndpoint {
     pub secret: WebhookSecret,
     /// The secret before the last rotation, and the end of the time in which it signs as well.
     pub old_secret: Option<(WebhookSecret, Timestamp)>,
-    /// True if `heliograph listen` registered it for a program on this machine. Only then it may be
-    /// on loopback.
+    /// True if `heliograph listen` registered it for a program on this machine. Other endpoints must
+    /// not be on loopback.
     pub local: bool,
     /// When it was registered.
     pub created_at: Timestamp,

@@ -5,7 +5,7 @@ use crate::smpp::body::{ShortMessage, leading_text};
 use crate::smpp::command::{esm, tag};
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use std::borrow::Cow;
 
 /// The kinds of deliver_sm.
@@ -36,19 +36,19 @@ pub fn classify(message: &ShortMessage<'_>) -> DeliverSm {
     match state(message, &fields) {
         State::Intermediate => DeliverSm::Intermediate,
         State::Missing => DeliverSm::Unreadable,
-        State::Delivered => finish(message, &fields, Verdict::Delivered),
+        State::Delivered => finish(message, &fields, ReceiptOutcome::Delivered),
         State::Failed(code) => {
             let failure = Failure {
                 code,
                 carrier_code: network_error(message)
                     .or_else(|| fields.find("err").map(str::to_owned)),
             };
-            finish(message, &fields, Verdict::Failed(failure))
+            finish(message, &fields, ReceiptOutcome::Failed(failure))
         }
     }
 }
 
-fn finish(message: &ShortMessage<'_>, fields: &Fields<'_>, verdict: Verdict) -> DeliverSm {
+fn finish(message: &ShortMessage<'_>, fields: &Fields<'_>, outcome: ReceiptOutcome) -> DeliverSm {
     let id = message.optional.get(tag::RECEIPTED_MESSAGE_ID);
     let id = id.map(leading_text).filter(|id| !id.is_empty());
     let id = match id {
@@ -57,7 +57,7 @@ fn finish(message: &ShortMessage<'_>, fields: &Fields<'_>, verdict: Verdict) -> 
     };
     match (id, number(message.source.digits)) {
         (Some(smsc_id), Some(recipient)) => {
-            DeliverSm::Receipt(Receipt { smsc_id, recipient, verdict })
+            DeliverSm::Receipt(Receipt { smsc_id, recipient, outcome })
         }
         _ => DeliverSm::Unreadable,
     }
@@ -189,17 +189,17 @@ mod tests {
     }
 
     fn delivered(id: &str) -> DeliverSm {
-        ended(id, Verdict::Delivered)
+        ended(id, ReceiptOutcome::Delivered)
     }
 
     fn failed(id: &str, code: FailureCode, carrier_code: Option<&str>) -> DeliverSm {
         let carrier_code = carrier_code.map(str::to_owned);
-        ended(id, Verdict::Failed(Failure { code, carrier_code }))
+        ended(id, ReceiptOutcome::Failed(Failure { code, carrier_code }))
     }
 
-    fn ended(id: &str, verdict: Verdict) -> DeliverSm {
+    fn ended(id: &str, outcome: ReceiptOutcome) -> DeliverSm {
         let smsc_id = id.to_owned();
-        DeliverSm::Receipt(Receipt { smsc_id, recipient: ANN, verdict })
+        DeliverSm::Receipt(Receipt { smsc_id, recipient: ANN, outcome })
     }
 
     #[test]

@@ -39,10 +39,10 @@ pub(crate) struct ReplyRoute {
 
 /// All handsets of one simulated SMSC. Clones see the same messages.
 #[derive(Clone, Debug, Default)]
-pub struct Handsets(Arc<Mutex<Memory>>);
+pub struct Handsets(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
-struct Memory {
+struct State {
     limit: usize,
     messages: VecDeque<(HandsetMessage, ReplyRoute)>,
     incomplete: VecDeque<Incomplete>,
@@ -60,8 +60,8 @@ struct Incomplete {
 impl Handsets {
     /// Returns the messages to the handset with this number, oldest first.
     pub fn messages(&self, number: Recipient) -> Vec<HandsetMessage> {
-        let memory = self.lock();
-        let matching = memory.messages.iter().filter(|(message, _)| message.to == number);
+        let state = self.lock();
+        let matching = state.messages.iter().filter(|(message, _)| message.to == number);
         matching.map(|(message, _)| message.clone()).collect()
     }
 
@@ -81,14 +81,14 @@ impl Handsets {
         concat: Option<Concat>,
         route: ReplyRoute,
     ) -> bool {
-        let mut memory = self.lock();
+        let mut state = self.lock();
         if let Some(concat) = concat {
-            let Some(text) = memory.join(concat, &message, route.label) else {
+            let Some(text) = state.join(concat, &message, route.label) else {
                 return false;
             };
             message.text = text;
         }
-        memory.keep(message, route);
+        state.keep(message, route);
         true
     }
 
@@ -100,8 +100,8 @@ impl Handsets {
         from: &str,
         label: Option<i64>,
     ) -> Option<ReplyRoute> {
-        let memory = self.lock();
-        let all = memory.messages.iter().rev();
+        let state = self.lock();
+        let all = state.messages.iter().rev();
         let from = without_plus(from);
         let mut all = all.filter(|(m, _)| m.to == number && without_plus(&m.from) == from);
         let last = all.clone().next();
@@ -110,12 +110,12 @@ impl Handsets {
     }
 
     /// Ignores poisoning: no panic can leave the state inconsistent.
-    fn lock(&self) -> MutexGuard<'_, Memory> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Memory {
+impl State {
     fn keep(&mut self, message: HandsetMessage, route: ReplyRoute) {
         if self.limit > 0 {
             self.messages.truncate_front_to(self.limit - 1);

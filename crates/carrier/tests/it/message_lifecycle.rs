@@ -3,7 +3,7 @@
 use crate::harness::{Harness, Smsc, options, parts};
 use heliograph_carrier::smsc::options::SmscOptions;
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::Verdict;
+use heliograph_domain::receipt::ReceiptOutcome;
 use std::time::Duration;
 
 const ANN: u64 = 447_700_900_123;
@@ -19,7 +19,7 @@ async fn message_is_accepted_and_delivered() {
     let (handle, receipt) = harness.receipt().await;
     assert_eq!(token, 1);
     assert_eq!((receipt.smsc_id, receipt.recipient), (id, Recipient(ANN)));
-    assert_eq!(receipt.verdict, Verdict::Delivered);
+    assert_eq!(receipt.outcome, ReceiptOutcome::Delivered);
     harness.ack(handle, true).await;
     let received = handsets.messages(Recipient(ANN));
     assert_eq!(received.len(), 1);

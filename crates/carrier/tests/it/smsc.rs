@@ -8,7 +8,7 @@ use heliograph_carrier::smpp::command::{esm, id};
 use heliograph_carrier::smpp::pdu::PduHeader;
 use heliograph_carrier::smsc::options::SmscOptions;
 use heliograph_domain::message::{Failure, FailureCode};
-use heliograph_domain::receipt::Verdict;
+use heliograph_domain::receipt::ReceiptOutcome;
 use heliograph_domain::submission::SubmitOutcome;
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ fn quick() -> SmscOptions {
     SmscOptions { receipt_delay: Duration::ZERO, ..SmscOptions::default() }
 }
 
-fn failed(code: FailureCode, carrier_code: &str) -> Verdict {
+fn failed(code: FailureCode, carrier_code: &str) -> ReceiptOutcome {
     let carrier_code = Some(carrier_code.to_owned());
-    Verdict::Failed(Failure { code, carrier_code })
+    ReceiptOutcome::Failed(Failure { code, carrier_code })
 }
 
 async fn accepted(peer: &mut ScriptedPeer) -> String {
@@ -46,13 +46,13 @@ async fn last_digits_select_the_final_state() {
     for (number, expected) in [
         (15_550_000_001, failed(FailureCode::Unreachable, "011")),
         (15_550_000_002, failed(FailureCode::Expired, "027")),
-        (15_550_000_010, Verdict::Delivered),
+        (15_550_000_010, ReceiptOutcome::Delivered),
     ] {
         harness.submit(number, number).await;
         let (token, smsc_id) = harness.accepted().await;
         let (handle, receipt) = harness.receipt().await;
         assert_eq!((token, receipt.recipient.0), (number, number));
-        assert_eq!((receipt.smsc_id, receipt.verdict), (smsc_id, expected));
+        assert_eq!((receipt.smsc_id, receipt.outcome), (smsc_id, expected));
         harness.ack(handle, true).await;
     }
 }

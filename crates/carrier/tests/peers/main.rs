@@ -14,7 +14,7 @@ mod tests {
     use heliograph_carrier::smsc::options::SmscOptions;
     use heliograph_domain::inbound::IncomingSms;
     use heliograph_domain::phone::Recipient;
-    use heliograph_domain::receipt::Verdict;
+    use heliograph_domain::receipt::ReceiptOutcome;
     use heliograph_domain::text::Concat;
     use serde_json::{Value, json};
     use std::process::Stdio;
@@ -88,7 +88,7 @@ mod tests {
                 assert_eq!(submitted["id"], smsc_id);
                 let (handle, receipt) = harness.receipt().await;
                 assert_eq!((receipt.smsc_id, receipt.recipient), (smsc_id, Recipient(ANN)));
-                assert_eq!(receipt.verdict, Verdict::Delivered);
+                assert_eq!(receipt.outcome, ReceiptOutcome::Delivered);
                 harness.ack(handle, true).await;
                 assert_eq!(node.expect("acknowledged").await["status"], 0);
             }

@@ -263,11 +263,11 @@ impl EndpointWorker {
         &mut self,
         delivery: LeasedDelivery,
         (started_at, took): (Timestamp, Duration),
-        verdict: DeliveryOutcome,
+        outcome: DeliveryOutcome,
     ) {
         let (account, at) = (delivery.event.account, started_at.after(took));
         let (lease, primary) = (delivery.lease, delivery.primary);
-        self.attempts.push(AttemptResult { lease, account, primary, at, took, verdict });
+        self.attempts.push(AttemptResult { lease, account, primary, at, took, outcome });
         self.slots.push(delivery.room);
     }
 
@@ -280,9 +280,9 @@ impl EndpointWorker {
                 self.connections.push(connection);
             }
         }
-        let verdict =
+        let outcome =
             deliveries::evaluate_response(delivery.lease.tries, response, fastrand::f64());
-        let result = match &verdict {
+        let result = match &outcome {
             DeliveryOutcome::Delivered { .. } => {
                 self.breaker.record_success(took);
                 "taken"
@@ -300,7 +300,7 @@ impl EndpointWorker {
         if self.queue.is_available() != self.breaker.is_healthy() {
             self.queue.set_available(self.breaker.is_healthy());
         }
-        self.record(delivery, (started_at, took), verdict);
+        self.record(delivery, (started_at, took), outcome);
     }
 
     /// Reports attempts to the writer. One report is in flight at a time; later attempts go into

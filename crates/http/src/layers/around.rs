@@ -1,7 +1,8 @@
 //! The common form of all middleware: something before the request, something after the response.
 //!
-//! A middleware is written without futures, so that it costs no allocation: the stack is part of
-//! every request, and a send costs only some tens of microseconds in all.
+//! A middleware is written without futures, so that it costs no allocation, and shared by all
+//! requests: the stack is part of every request, and a send costs only some tens of microseconds in
+//! all.
 
 use crate::body_drain;
 use axum::extract::Request;
@@ -10,11 +11,12 @@ use futures_util::future::BoxFuture;
 use pin_project_lite::pin_project;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tower::{Layer, Service};
 
 /// A middleware: sees each request before, and its response after the service inside.
-pub trait Around: Clone {
+pub trait Around {
     /// Data that is carried from the request to its response. It is also dropped when the client
     /// goes away first.
     type State;
@@ -38,15 +40,21 @@ impl<S, M: Clone> Layer<S> for AroundLayer<M> {
     type Service = AroundService<S, M>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        AroundService { inner, middleware: self.0.clone() }
+        AroundService { inner, middleware: Arc::new(self.0.clone()) }
     }
 }
 
 /// A service with a middleware around it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct AroundService<S, M> {
     inner: S,
-    middleware: M,
+    middleware: Arc<M>,
+}
+
+impl<S: Clone, M> Clone for AroundService<S, M> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), middleware: self.middleware.clone() }
+    }
 }
 
 impl<S, M> Service<Request> for AroundService<S, M>
@@ -96,7 +104,7 @@ pin_project! {
         Running {
             #[pin]
             future: F,
-            after: Option<(M, M::State)>,
+            after: Option<(Arc<M>, M::State)>,
         },
         // The middleware rejected the request.
         Rejected {

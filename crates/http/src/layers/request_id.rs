@@ -21,7 +21,7 @@ pub struct RequestId<G> {
     pub holds_secret: fn(&str) -> bool,
 }
 
-impl<G: Fn() -> HeaderValue + Clone> Around for RequestId<G> {
+impl<G: Fn() -> HeaderValue> Around for RequestId<G> {
     type State = HeaderValue;
 
     fn before(&self, request: &mut Request) -> Result<HeaderValue, Box<Response>> {

@@ -1,3 +1,4 @@
-//! Prices.
+//! Prices, and charging messages.
 
+pub mod charging;
 pub mod price;

@@ -85,7 +85,7 @@ pub async fn apply(deps: &WriterDeps, tx: &mut Tx, batch: &Batch) -> StoreResult
     // First, so that a STOP applies to messages accepted in the same batch.
     let mut stored_inbound = inbound::receive(cx, tx, &inbound, now).await?;
     let mut tally = std::mem::take(&mut stored_inbound.tally);
-    let verdicts = accept::check(tx, &batch.accepts, now).await?;
+    let outcomes = accept::check(tx, &batch.accepts, now).await?;
     // Before the claims, which could lease the messages to be cancelled.
     let cancelled = cancel::apply(tx, &batch.cancels, &mut changes).await?;
     let settlements: Vec<_> = batch.progress.iter().flat_map(|c| &c.progress.settlements).collect();
@@ -105,15 +105,15 @@ pub async fn apply(deps: &WriterDeps, tx: &mut Tx, batch: &Batch) -> StoreResult
     }
     let mut changed_accounts = changed_accounts(cx, batch);
     changed_accounts.extend(changes.accounts());
-    let (moves, ends) = progress::apply(tx, changes, now, &mut tally).await?;
+    let (balances, ends) = progress::apply(tx, changes, now, &mut tally).await?;
     let pending = record_events(deps, tx, &ends, &stored_inbound.messages, start).await?;
     changed_accounts.extend(stored_inbound.messages.iter().map(|m| m.account));
     let confirmations = stored_inbound.confirmations;
     let stored_inbound =
         stored_inbound.messages.first().map(|m| CommitProbe::InboundMessage(m.account, m.id));
     let collected = process_deliveries(cx, tx, batch, now).await?;
-    let checked = CheckedAccepts { accepts: &batch.accepts, verdicts };
-    let stored = accept::store(cx, &deps.dispatch_queues, tx, checked, moves).await?;
+    let checked = CheckedAccepts { accepts: &batch.accepts, outcomes };
+    let stored = accept::store(cx, &deps.dispatch_queues, tx, checked, balances).await?;
     count(&mut tally, batch, &stored);
     stats::add(tx, hour_of(now), &tally).await?;
     Ok(BatchReplies {
@@ -135,7 +135,7 @@ pub fn answer(deps: &WriterDeps, batch: Batch, replies: BatchReplies) {
     let BatchReplies {
         stored, claimed, cancelled, collected, confirmations, pending, since, ..
     } = replies;
-    let made = stored.verdicts.iter().filter(|v| **v == AcceptOutcome::Done).count();
+    let made = stored.outcomes.iter().filter(|v| **v == AcceptOutcome::Done).count();
     metrics::counter!("heliograph_accepted_total").increment(made as u64);
     for (command, confirmations) in batch.progress.into_iter().zip(confirmations) {
         let _ = command.reply.send(Ok(confirmations));
@@ -175,8 +175,8 @@ pub fn answer(deps: &WriterDeps, batch: Batch, replies: BatchReplies) {
     }
     // After the work was handed over: a node that shuts down stops its workers once all
     // requests are answered.
-    for (accept, verdict) in batch.accepts.into_iter().zip(stored.verdicts) {
-        let _ = accept.reply.send(Ok(verdict));
+    for (accept, outcome) in batch.accepts.into_iter().zip(stored.outcomes) {
+        let _ = accept.reply.send(Ok(outcome));
     }
 }
 
@@ -184,16 +184,16 @@ pub fn answer(deps: &WriterDeps, batch: Batch, replies: BatchReplies) {
 /// if the batch can be applied again without harm.
 pub fn commit_probe(batch: &Batch, replies: &BatchReplies) -> Option<CommitProbe> {
     // New messages need a probe; all else is fenced by its lease or by the state machine.
-    let mut accepted = batch.accepts.iter().zip(&replies.stored.verdicts);
-    let made = accepted.find(|(_, verdict)| **verdict == AcceptOutcome::Done);
+    let mut accepted = batch.accepts.iter().zip(&replies.stored.outcomes);
+    let made = accepted.find(|(_, outcome)| **outcome == AcceptOutcome::Done);
     let made = made.map(|(made, _)| CommitProbe::Message(made.message.account, made.message.id));
     made.or(replies.stored_inbound)
 }
 
 /// Counts the accepted messages.
 fn count(tally: &mut Tally, batch: &Batch, stored: &StoredBatch) {
-    let verdicts = batch.accepts.iter().zip(&stored.verdicts);
-    for (Accept { message, .. }, _) in verdicts.filter(|(_, v)| **v == AcceptOutcome::Done) {
+    let outcomes = batch.accepts.iter().zip(&stored.outcomes);
+    for (Accept { message, .. }, _) in outcomes.filter(|(_, v)| **v == AcceptOutcome::Done) {
         tally.add((message.account, message.mode), Measure::Accepted, 1);
     }
 }

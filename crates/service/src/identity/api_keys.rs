@@ -19,43 +19,43 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The number of keys that a node caches; beyond it the cache is emptied.
-const REMEMBERED: usize = 10_000;
+const MAX_CACHED: usize = 10_000;
 /// The largest number of valid keys of an account.
-const MOST: i64 = 1_000;
+const MAX_VALID: i64 = 1_000;
 /// The number of revoked keys that are listed.
-const REVOKED: i64 = 50;
+const LISTED_REVOKED: i64 = 50;
 
-/// Authenticates API keys. The cache only saves the first look-up of requests that check the key
-/// again inside their transaction; all other requests ask the database each time.
+/// Authenticates API keys. Its cache is used only for requests that check the key again inside
+/// their transaction, and saves them one query; all other requests query the database.
 #[derive(Clone, Debug, Default)]
-pub struct Keyring(Arc<RwLock<Memory>>);
+pub struct Keyring(Arc<RwLock<Cache>>);
 
 #[derive(Debug, Default)]
-struct Memory {
-    known: HashMap<KeyHash, Known>,
+struct Cache {
+    keys: HashMap<KeyHash, CachedKey>,
     /// The last use of keys that left the cache.
     left: Vec<(ApiKeyId, Timestamp)>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedKey {
     caller: Arc<Caller>,
     /// The time of the last use in milliseconds; 0 when it is already stored.
     used: AtomicI64,
 }
 
-impl Known {
+impl CachedKey {
     fn take(&self) -> Option<(ApiKeyId, Timestamp)> {
         let used = self.used.swap(0, Ordering::Relaxed);
         Some((self.caller.key?, Timestamp(used))).filter(|_| used > 0)
     }
 }
 
-impl Memory {
-    fn forget(&mut self, gone: impl Fn(&KeyHash, &Caller) -> bool) {
+impl Cache {
+    fn remove(&mut self, matches: impl Fn(&KeyHash, &Caller) -> bool) {
         let left = &mut self.left;
-        self.known.retain(|hash, known| {
-            let stays = !gone(hash, &known.caller);
+        self.keys.retain(|hash, known| {
+            let stays = !matches(hash, &known.caller);
             if !stays {
                 left.extend(known.take());
             }
@@ -70,11 +70,10 @@ impl Keyring {
     ///
     /// # Errors
     /// [`Error::Unauthenticated`].
-    #[boxed]
     pub async fn authenticate_cached(&self, cx: &Context, key: &str) -> Result<Arc<Caller>> {
         let (key, _) = secret::ApiKey::parse(key).ok_or(Error::Unauthenticated)?;
         let hash = key.hash();
-        let known = self.read().known.get(&hash).map(|known| {
+        let known = self.read().keys.get(&hash).map(|known| {
             known.used.store(cx.db.now().millis(), Ordering::Relaxed);
             known.caller.clone()
         });
@@ -87,7 +86,7 @@ impl Keyring {
     /// Returns the id of a cached key.
     pub fn cached_key_id(&self, key: &str) -> Option<ApiKeyId> {
         let (key, _) = secret::ApiKey::parse(key)?;
-        self.read().known.get(&key.hash())?.caller.key
+        self.read().keys.get(&key.hash())?.caller.key
     }
 
     /// Returns the caller of a request, read from the database.
@@ -103,10 +102,10 @@ impl Keyring {
     async fn look_up(&self, cx: &Context, hash: KeyHash) -> Result<Arc<Caller>> {
         let mut conn = cx.db.read().await?;
         let found = api_keys::by_hash(&mut conn, &hash).await?;
-        let mut memory = self.write();
+        let mut cache = self.write();
         let Some((key, currency, optout_list)) = found.filter(|(k, ..)| k.revoked_at.is_none())
         else {
-            memory.forget(|known, _| *known == hash);
+            cache.remove(|known, _| *known == hash);
             return Err(Error::Unauthenticated);
         };
         let caller = Arc::new(Caller {
@@ -117,24 +116,24 @@ impl Keyring {
             currency,
             optout_list,
         });
-        if memory.known.len() >= REMEMBERED {
-            memory.forget(|_, _| true);
+        if cache.keys.len() >= MAX_CACHED {
+            cache.remove(|_, _| true);
         }
         let used = AtomicI64::new(cx.db.now().millis());
-        memory.known.insert(hash, Known { caller: caller.clone(), used });
+        cache.keys.insert(hash, CachedKey { caller: caller.clone(), used });
         Ok(caller)
     }
 
     /// Removes a key from the cache that the writer found revoked.
     pub fn forget(&self, key: ApiKeyId) {
-        self.write().forget(|_, caller| caller.key == Some(key));
+        self.write().remove(|_, caller| caller.key == Some(key));
     }
 
     /// Stores when keys were used last. What could not be stored is kept for the next time.
     #[boxed]
     pub async fn flush(&self, cx: &Context) -> Result<()> {
         let mut used = std::mem::take(&mut self.write().left);
-        used.extend(self.read().known.values().filter_map(Known::take));
+        used.extend(self.read().keys.values().filter_map(CachedKey::take));
         if used.is_empty() {
             return Ok(());
         }
@@ -142,16 +141,16 @@ impl Keyring {
         if done.is_err() {
             let left = &mut self.write().left;
             left.extend(used);
-            left.truncate(REMEMBERED);
+            left.truncate(MAX_CACHED);
         }
         done
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Memory> {
+    fn read(&self) -> RwLockReadGuard<'_, Cache> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Memory> {
+    fn write(&self) -> RwLockWriteGuard<'_, Cache> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -228,9 +227,9 @@ async fn insert(
     let KeySpec { mode, scopes, name } = spec;
     let secret = secret::ApiKey::from_random(mode, random);
     let secret = secret.ok_or_else(|| Error::Internal("too few random bytes".to_owned()))?;
-    let there = api_keys::newest(tx, actor.account, false, MOST).await?.len();
-    if i64::try_from(there).unwrap_or(MOST) >= MOST {
-        return Err(Error::Conflict(ConflictReason::ApiKeyLimit(MOST)));
+    let there = api_keys::newest(tx, actor.account, false, MAX_VALID).await?.len();
+    if i64::try_from(there).unwrap_or(MAX_VALID) >= MAX_VALID {
+        return Err(Error::Conflict(ConflictReason::ApiKeyLimit(MAX_VALID)));
     }
     let (id, created_at) = cx.next_id();
     let id = ApiKeyId(id);
@@ -283,6 +282,6 @@ pub async fn newest(
     account: AccountId,
 ) -> Result<(Vec<ApiKeyRecord>, Vec<ApiKeyRecord>)> {
     let mut conn = cx.db.read().await?;
-    let valid = api_keys::newest(&mut conn, account, false, MOST).await?;
-    Ok((valid, api_keys::newest(&mut conn, account, true, REVOKED).await?))
+    let valid = api_keys::newest(&mut conn, account, false, MAX_VALID).await?;
+    Ok((valid, api_keys::newest(&mut conn, account, true, LISTED_REVOKED).await?))
 }

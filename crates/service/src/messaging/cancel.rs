@@ -20,7 +20,7 @@ pub async fn apply(
     cancels: &[Cancel],
     changes: &mut MessageChanges,
 ) -> StoreResult<Vec<CancelOutcome>> {
-    let mut verdicts = Vec::with_capacity(cancels.len());
+    let mut outcomes = Vec::with_capacity(cancels.len());
     for c in cancels {
         let key = (c.account, c.message);
         // Locked before its queue row, against the lock order: with the row gone and the state
@@ -32,7 +32,7 @@ pub async fn apply(
             // Requested twice, in one batch or after a commit whose answer was lost.
             Some(m) => {
                 let done = m.state.status == MessageStatus::Cancelled;
-                verdicts.push(if done { CancelOutcome::Done } else { CancelOutcome::Moved });
+                outcomes.push(if done { CancelOutcome::Done } else { CancelOutcome::Moved });
                 continue;
             }
             None => false,
@@ -40,7 +40,7 @@ pub async fn apply(
         if removed {
             changes.add(key, MessageEvent::Cancelled);
         }
-        verdicts.push(if removed { CancelOutcome::Done } else { CancelOutcome::Moved });
+        outcomes.push(if removed { CancelOutcome::Done } else { CancelOutcome::Moved });
     }
-    Ok(verdicts)
+    Ok(outcomes)
 }

@@ -22,7 +22,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// The number of tries after which a carrier's temporary error is final. With the back-off of
 /// [`retry::submit_delay`] this takes about a day; most messages expire before.
-const MOST_TRIES: u16 = 300;
+const MAX_TRIES: u16 = 300;
 /// The number of retries after an ambiguous error.
 const AMBIGUOUS_RETRIES: u16 = 2;
 
@@ -137,10 +137,10 @@ pub(crate) fn assign_slots(
 /// Returns the outcome of a message from the outcomes of its submitted parts.
 pub fn evaluate_outcomes(leased: &LeasedMessage, outcomes: Vec<(u8, SubmitOutcome)>) -> Settlement {
     let mut then = NextStep::Done;
-    let mut taken = Vec::new();
+    let mut accepted_parts = Vec::new();
     for (part, outcome) in outcomes {
         match outcome {
-            SubmitOutcome::Accepted { smsc_id } => taken.push((part, smsc_id)),
+            SubmitOutcome::Accepted { smsc_id } => accepted_parts.push((part, smsc_id)),
             other => then = worse(then, follow(leased, other)),
         }
     }
@@ -148,7 +148,7 @@ pub fn evaluate_outcomes(leased: &LeasedMessage, outcomes: Vec<(u8, SubmitOutcom
         lease: leased.lease.clone(),
         recipient: leased.message.recipient,
         parts: leased.message.parts,
-        accepted_parts: taken,
+        accepted_parts,
         next: then,
     }
 }
@@ -166,7 +166,7 @@ fn follow(leased: &LeasedMessage, outcome: SubmitOutcome) -> NextStep {
         SubmitOutcome::Accepted { .. } => NextStep::Done,
         SubmitOutcome::NotSent => NextStep::Retry { after: Duration::ZERO, tried: false },
         SubmitOutcome::Throttled => NextStep::Retry { after: Duration::from_secs(1), tried: false },
-        SubmitOutcome::Temporary { .. } if tries < MOST_TRIES => later(true),
+        SubmitOutcome::Temporary { .. } if tries < MAX_TRIES => later(true),
         SubmitOutcome::Ambiguous { .. } if tries < AMBIGUOUS_RETRIES => later(true),
         SubmitOutcome::Temporary { status } | SubmitOutcome::Ambiguous { status } => error(status),
         SubmitOutcome::Refused(failure) => NextStep::Fail(failure),

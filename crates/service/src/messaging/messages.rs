@@ -85,7 +85,6 @@ fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quo
 /// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::InsufficientBalance`],
 /// [`Error::RecipientOptedOut`], [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`]
 /// when the API key was revoked meanwhile. Nothing was stored then.
-#[boxed]
 pub async fn send(
     cx: &Context,
     writer: &Writer,
@@ -109,8 +108,8 @@ pub async fn send(
     });
     let accept = Accept { message: message.clone(), idempotency, reply };
     writer.try_send(Command::Accept(accept))?;
-    let verdict = answer.await.map_err(|_| Error::Overloaded("shutting down".to_owned()))??;
-    match verdict {
+    let outcome = answer.await.map_err(|_| Error::Overloaded("shutting down".to_owned()))??;
+    match outcome {
         AcceptOutcome::Done => Ok(SendResult { message, replayed: false }),
         AcceptOutcome::Replayed(id) => {
             let (message, _) = Box::pin(find(cx, caller, id)).await?;

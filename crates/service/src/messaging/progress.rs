@@ -4,13 +4,13 @@
 //! machine of the domain crate, and written once per message: a submit outcome and its delivery
 //! receipt in the same batch become one update.
 
+use crate::billing::charging::BalanceChanges;
 use crate::kernel::commands::progress::{NextStep, Settlement};
 use crate::webhooks::events::EndedMessage;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::message::{self, MessageEvent, MessageState, MessageStatus};
-use heliograph_domain::money::Amount;
-use heliograph_domain::receipt::{Receipt, Verdict, id_candidates};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome, id_candidates};
 use heliograph_domain::stats::{LatencyBucket, Measure, Tally};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::messaging::carrier_refs::{self, AcceptedPart, StoredReceipt};
@@ -31,9 +31,6 @@ pub struct MessageChanges {
     /// The keys in the order of their ids, so that all nodes lock messages in the same order.
     order: BTreeMap<(MessageId, AccountId), ()>,
 }
-
-/// Balance changes by account: the amounts added to `available` and to `reserved`.
-pub type BalanceDeltas = BTreeMap<AccountId, (Amount, Amount)>;
 
 impl MessageChanges {
     /// Adds an event of a message.
@@ -60,14 +57,14 @@ pub async fn record<'a>(
 ) -> StoreResult<()> {
     settle(tx, settlements, now).await?;
     let mut unmatched = UnmatchedReceipts::new(receipts);
-    let taken = taken(settlements, &mut unmatched);
-    count_taken(tx, settlements, changes).await?;
+    let accepted = accepted_parts(settlements, &mut unmatched);
+    count_accepted(tx, settlements, changes).await?;
     for (key, event) in settlements.iter().filter_map(|s| Some((key(s), follow(s)?))) {
         changes.add(key, event);
     }
     let mut ends = std::mem::take(&mut unmatched.met);
-    let early = carrier_refs::record_accepted(tx, &taken, now).await?;
-    ends.extend(early.into_iter().map(|m| (m.part, m.verdict)));
+    let early = carrier_refs::record_accepted(tx, &accepted, now).await?;
+    ends.extend(early.into_iter().map(|m| (m.part, m.outcome)));
     ends.extend(match_receipts(tx, unmatched, now).await?);
     count_ended(tx, ends, changes).await
 }
@@ -109,7 +106,7 @@ async fn settle(tx: &mut Conn, settlements: &[&Settlement], now: Timestamp) -> S
 /// Receipts that are not matched yet, and those matched within the batch.
 struct UnmatchedReceipts<'a> {
     waiting: HashMap<(CarrierId, &'a str), &'a Receipt>,
-    met: Vec<(PartKey, Verdict)>,
+    met: Vec<(PartKey, ReceiptOutcome)>,
 }
 
 impl<'a> UnmatchedReceipts<'a> {
@@ -121,11 +118,11 @@ impl<'a> UnmatchedReceipts<'a> {
 
 /// Returns the accepted parts whose receipt has not come yet. Where the receipt is in the same
 /// batch, both halves are known and neither needs to be stored.
-fn taken<'a>(
+fn accepted_parts<'a>(
     settlements: &[&'a Settlement],
     unmatched: &mut UnmatchedReceipts<'a>,
 ) -> Vec<AcceptedPart> {
-    let mut taken = Vec::new();
+    let mut accepted = Vec::new();
     for s in settlements {
         for (part, smsc_id) in &s.accepted_parts {
             // Part 0 stands for the whole of a single-part message, which has no rows in `parts`.
@@ -134,10 +131,10 @@ fn taken<'a>(
             let name = (s.lease.carrier, smsc_id.as_str());
             match unmatched.waiting.get(&name) {
                 Some(r) if r.recipient == s.recipient => {
-                    unmatched.met.push((part, r.verdict.clone()));
+                    unmatched.met.push((part, r.outcome.clone()));
                     unmatched.waiting.remove(&name);
                 }
-                _ => taken.push(AcceptedPart {
+                _ => accepted.push(AcceptedPart {
                     carrier: s.lease.carrier,
                     smsc_id: smsc_id.clone(),
                     part,
@@ -146,12 +143,12 @@ fn taken<'a>(
             }
         }
     }
-    taken
+    accepted
 }
 
 /// Converts accepted parts to events. In multipart messages each part counts once, even when it was
 /// submitted twice.
-async fn count_taken(
+async fn count_accepted(
     tx: &mut Conn,
     settlements: &[&Settlement],
     changes: &mut MessageChanges,
@@ -183,14 +180,14 @@ async fn match_receipts(
     tx: &mut Conn,
     unmatched: UnmatchedReceipts<'_>,
     now: Timestamp,
-) -> StoreResult<Vec<(PartKey, Verdict)>> {
+) -> StoreResult<Vec<(PartKey, ReceiptOutcome)>> {
     let waiting = unmatched.waiting;
     let mut met = Vec::new();
     let names: Vec<_> = waiting.iter().map(|((c, id), r)| (*c, *id, r.recipient)).collect();
     let found = carrier_refs::take_matching(tx, &names).await?;
     for (carrier, id, part) in &found {
         if let Some(receipt) = waiting.get(&(*carrier, id.as_str())) {
-            met.push((*part, receipt.verdict.clone()));
+            met.push((*part, receipt.outcome.clone()));
         }
     }
     let found: HashSet<_> = found.iter().map(|(c, id, _)| (*c, id.as_str())).collect();
@@ -201,10 +198,10 @@ async fn match_receipts(
         carrier,
         smsc_id: id.to_owned(),
         recipient: receipt.recipient,
-        verdict: receipt.verdict.clone(),
+        outcome: receipt.outcome.clone(),
     });
     let found = carrier_refs::record_receipts(tx, &unknown.collect::<Vec<_>>(), now).await?;
-    met.extend(found.into_iter().map(|m| (m.part, m.verdict)));
+    met.extend(found.into_iter().map(|m| (m.part, m.outcome)));
     Ok(met)
 }
 
@@ -213,7 +210,7 @@ async fn match_receipts(
 async fn other_spellings(
     tx: &mut Conn,
     unknown: &mut HashMap<(CarrierId, &str), &Receipt>,
-) -> StoreResult<Vec<(PartKey, Verdict)>> {
+) -> StoreResult<Vec<(PartKey, ReceiptOutcome)>> {
     let mut met = Vec::new();
     let mut candidates: Vec<_> =
         unknown.keys().map(|&(c, id)| (c, id, id_candidates(id).into_iter().skip(1))).collect();
@@ -237,7 +234,7 @@ async fn other_spellings(
         {
             let id = spelled.get(&(carrier, spelling)).copied().unwrap_or_default();
             if let Some(receipt) = unknown.remove(&(carrier, id)) {
-                met.push((part, receipt.verdict.clone()));
+                met.push((part, receipt.outcome.clone()));
             }
         }
     }
@@ -247,18 +244,20 @@ async fn other_spellings(
 /// which each counts as delivered once.
 async fn count_ended(
     tx: &mut Conn,
-    ends: Vec<(PartKey, Verdict)>,
+    ends: Vec<(PartKey, ReceiptOutcome)>,
     changes: &mut MessageChanges,
 ) -> StoreResult<()> {
     let mut delivered = Vec::new();
-    for ((account, message, part), verdict) in ends {
-        match verdict {
+    for ((account, message, part), outcome) in ends {
+        match outcome {
             // Part 0 stands for the whole of a single-part message.
-            Verdict::Delivered if part == 0 => {
+            ReceiptOutcome::Delivered if part == 0 => {
                 changes.add((account, message), MessageEvent::PartDelivered)
             }
-            Verdict::Delivered => delivered.push((account, message, part)),
-            Verdict::Failed(f) => changes.add((account, message), MessageEvent::PartFailed(f)),
+            ReceiptOutcome::Delivered => delivered.push((account, message, part)),
+            ReceiptOutcome::Failed(f) => {
+                changes.add((account, message), MessageEvent::PartFailed(f))
+            }
         }
     }
     for (account, message, _) in parts::record_delivered(tx, &delivered).await? {
@@ -275,21 +274,17 @@ pub async fn apply(
     changes: MessageChanges,
     now: Timestamp,
     tally: &mut Tally,
-) -> StoreResult<(BalanceDeltas, Vec<EndedMessage>)> {
+) -> StoreResult<(BalanceChanges, Vec<EndedMessage>)> {
     let keys: Vec<MessageKey> = changes.order.keys().map(|(m, a)| (*a, *m)).collect();
     let mut saved = Vec::with_capacity(keys.len());
-    let mut moves = BalanceDeltas::new();
+    let mut balances = BalanceChanges::default();
     let mut ends = Vec::new();
     for before in messages::lock_states(tx, &keys).await? {
         let account = before.account;
         let id = before.id;
         let events = changes.events.get(&(account, id)).map_or(&[][..], Vec::as_slice);
         let Some(after) = steps(&before.state, now, events) else { continue };
-        let (available, reserved) = message::balance_change(&before.state, &after);
-        if available != Amount::ZERO || reserved != Amount::ZERO {
-            let sum = moves.entry(account).or_default();
-            *sum = (sum.0 + available, sum.1 + reserved);
-        }
+        balances.add(account, &before.state, &after);
         log(id, &before.state, &after);
         count(&before, &after, now, tally);
         if before.has_endpoints && after.status.is_final() && !before.state.status.is_final() {
@@ -299,7 +294,7 @@ pub async fn apply(
     }
     let states: Vec<_> = saved.iter().map(|(a, m, s)| (*a, *m, s)).collect();
     messages::save_states(tx, &states).await?;
-    Ok((moves, ends))
+    Ok((balances, ends))
 }
 
 /// Counts a state transition and its cost.

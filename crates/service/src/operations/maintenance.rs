@@ -9,7 +9,7 @@ use crate::operations::stats;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::EventId;
 use heliograph_domain::message::{Failure, FailureCode};
-use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::identity::accounts;
 use heliograph_store::messaging::carrier_refs;
@@ -128,9 +128,9 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> StoreResult<()>
         if overdue.is_empty() {
             return Ok(());
         }
-        let timeout = Verdict::Failed(Failure::new(FailureCode::ReceiptTimeout));
+        let timeout = ReceiptOutcome::Failed(Failure::new(FailureCode::ReceiptTimeout));
         let receipts = overdue.into_iter().map(|(carrier, smsc_id, recipient)| {
-            (carrier, Receipt { smsc_id, recipient, verdict: timeout.clone() })
+            (carrier, Receipt { smsc_id, recipient, outcome: timeout.clone() })
         });
         submit(writer, Progress { receipts: receipts.collect(), ..Progress::default() }).await?;
     }

@@ -33,7 +33,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 /// The longest delay that an endpoint can request.
-const MOST_WAIT: Duration = Duration::from_secs(24 * 3_600);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3_600);
 
 /// The response to a webhook request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,7 +69,7 @@ pub fn evaluate_response(tries: u16, response: WebhookResponse, random: f64) -> 
             return DeliveryOutcome::Failed { failure, retry_after: next, gone: false };
         }
     };
-    let asked = retry_after.filter(|_| matches!(status, 429 | 503)).map(|d| d.min(MOST_WAIT));
+    let asked = retry_after.filter(|_| matches!(status, 429 | 503)).map(|d| d.min(MAX_RETRY_AFTER));
     let retry_after = next.map(|next| asked.map_or(next, |asked| asked.max(next)));
     let body = Some(body).filter(|b| !b.is_empty());
     let outcome = AttemptOutcome::Response(status);
@@ -188,7 +188,7 @@ pub async fn settle(tx: &mut Conn, report: &DeliveryReport, now: Timestamp) -> S
     let mut results = EndpointResults::default();
     for a in &report.attempts {
         let tries = a.lease.tries.saturating_add(1);
-        match &a.verdict {
+        match &a.outcome {
             DeliveryOutcome::NotAttempted => {
                 back.push((&a.lease, a.lease.due_at, a.lease.tries));
                 continue;
@@ -213,7 +213,7 @@ pub async fn settle(tx: &mut Conn, report: &DeliveryReport, now: Timestamp) -> S
         }
         // A test shows the response also when it succeeded.
         let test = a.lease.due_at == URGENT;
-        if !first || test || matches!(a.verdict, DeliveryOutcome::Failed { .. }) {
+        if !first || test || matches!(a.outcome, DeliveryOutcome::Failed { .. }) {
             others.push(attempt_of(a));
         }
     }
@@ -262,13 +262,13 @@ async fn judge_endpoint(
 }
 
 fn first_of(a: &AttemptResult) -> FirstAttempt {
-    let outcome = outcome(&a.verdict);
+    let outcome = outcome(&a.outcome);
     let duration = millis(a.took);
     FirstAttempt { account: a.account, event: a.lease.event, outcome, duration, at: a.at }
 }
 
 fn attempt_of(a: &AttemptResult) -> DeliveryAttempt {
-    let (detail, body) = match &a.verdict {
+    let (detail, body) = match &a.outcome {
         DeliveryOutcome::Failed { failure, .. } => (failure.detail.clone(), failure.body.clone()),
         DeliveryOutcome::Delivered { body, .. } if a.lease.due_at == URGENT => (None, body.clone()),
         _ => (None, None),
@@ -278,15 +278,15 @@ fn attempt_of(a: &AttemptResult) -> DeliveryAttempt {
         event: a.lease.event,
         endpoint: a.lease.endpoint,
         at: a.at,
-        outcome: outcome(&a.verdict),
+        outcome: outcome(&a.outcome),
         duration: millis(a.took),
         detail,
         body,
     }
 }
 
-fn outcome(verdict: &DeliveryOutcome) -> AttemptOutcome {
-    match verdict {
+fn outcome(outcome: &DeliveryOutcome) -> AttemptOutcome {
+    match outcome {
         DeliveryOutcome::Delivered { status, .. } => AttemptOutcome::Response(*status),
         DeliveryOutcome::Failed { failure, .. } => failure.outcome,
         DeliveryOutcome::NotAttempted => AttemptOutcome::Error(DeliveryErrorKind::Other),

@@ -119,10 +119,10 @@ async fn message_accepted_in_the_batch_of_a_claim_is_not_overtaken() {
     let (reply, mut claimed) = oneshot::channel();
     let room = node.dispatch_queue.reserve_up_to(9).unwrap();
     let claim = Command::ClaimMessages(ClaimMessages { carrier: node.carrier, room, reply });
-    let (accept, mut verdict) = accept(&concurrent);
+    let (accept, mut outcome) = accept(&concurrent);
     assert!(was_woken(&node));
     node.write(vec![claim, accept]).await;
-    assert_eq!(verdict.try_recv().unwrap().unwrap(), AcceptOutcome::Done);
+    assert_eq!(outcome.try_recv().unwrap().unwrap(), AcceptOutcome::Done);
     assert_eq!(ids(&claimed.try_recv().unwrap().unwrap()), []);
     assert!(was_woken(&node), "the message in the table must be claimed");
     let next = node.send(&ann, text("Hello")).await;
@@ -137,12 +137,12 @@ fn copy(node: &Node, message: &Message, later: Duration) -> Arc<Message> {
     Arc::new(Message { id: MessageId(id), accepted_at: now, scheduled_for, ..message.clone() })
 }
 
-type Verdict = oneshot::Receiver<heliograph_store::StoreResult<AcceptOutcome>>;
+type ReceiptOutcome = oneshot::Receiver<heliograph_store::StoreResult<AcceptOutcome>>;
 
-fn accept(message: &Arc<Message>) -> (Command, Verdict) {
-    let (reply, verdict) = oneshot::channel();
+fn accept(message: &Arc<Message>) -> (Command, ReceiptOutcome) {
+    let (reply, outcome) = oneshot::channel();
     let accept = Accept { message: message.clone(), idempotency: None, reply };
-    (Command::Accept(accept), verdict)
+    (Command::Accept(accept), outcome)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -169,9 +169,9 @@ async fn messages_are_claimed_when_due() {
     let now = node.send_all(&ann, vec![(text("Hello"), None)]).await.pop().unwrap().unwrap();
     assert_eq!(ids(&node.arrived()), [now.message.id]);
     let later = copy(&node, &now.message, Duration::from_secs(60));
-    let (command, mut verdict) = accept(&later);
+    let (command, mut outcome) = accept(&later);
     node.write(vec![command]).await;
-    assert_eq!(verdict.try_recv().unwrap().unwrap(), AcceptOutcome::Done);
+    assert_eq!(outcome.try_recv().unwrap().unwrap(), AcceptOutcome::Done);
     db.clock.advance(Duration::from_millis(59_999));
     assert_eq!(ids(&node.arrived()), []);
     assert_eq!(ids(&node.claim().await), []);
@@ -191,9 +191,9 @@ async fn message_for_another_carrier_stays_in_the_table() {
     let (id, accepted_at) = node.cx.next_id();
     let there =
         Message { id: MessageId(id), accepted_at, carrier: simulated, ..(*here.message).clone() };
-    let (command, mut verdict) = accept(&Arc::new(there));
+    let (command, mut outcome) = accept(&Arc::new(there));
     node.write(vec![command]).await;
-    assert_eq!(verdict.try_recv().unwrap().unwrap(), AcceptOutcome::Done);
+    assert_eq!(outcome.try_recv().unwrap().unwrap(), AcceptOutcome::Done);
     assert_eq!(ids(&node.arrived()), []);
     // Such a message does not close this carrier's local queue.
     let next = node.send(&ann, text("Hello")).await;

@@ -285,8 +285,8 @@ async fn retry_after_is_honoured() {
     let delivery = worker.arrived().pop().unwrap();
     let retry_after = Some(Duration::from_secs(3_600));
     let response = WebhookResponse::Http { status: 503, body: "busy".to_owned(), retry_after };
-    let verdict = deliveries::evaluate_response(0, response, 0.5);
-    worker.report(&node, vec![(verdict, delivery)]).await;
+    let outcome = deliveries::evaluate_response(0, response, 0.5);
+    worker.report(&node, vec![(outcome, delivery)]).await;
     db.clock.advance(Duration::from_secs(3_599));
     assert_eq!(worker.claim(&node).await.len(), 0);
     db.clock.advance(Duration::from_secs(1));

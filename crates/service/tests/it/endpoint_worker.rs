@@ -96,13 +96,13 @@ impl EndpointWorker {
         node: &Node,
         all: &[(DeliveryOutcome, LeasedDelivery)],
     ) -> DeliveryReport {
-        let attempted = |(verdict, p): &(DeliveryOutcome, LeasedDelivery)| AttemptResult {
+        let attempted = |(outcome, p): &(DeliveryOutcome, LeasedDelivery)| AttemptResult {
             lease: p.lease.clone(),
             account: p.event.account,
             primary: p.primary,
             at: node.cx.db.now(),
             took: Duration::from_millis(7),
-            verdict: verdict.clone(),
+            outcome: outcome.clone(),
         };
         let attempts = all.iter().map(attempted).collect();
         DeliveryReport { endpoint: self.id, attempts }

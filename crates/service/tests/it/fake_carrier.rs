@@ -5,7 +5,7 @@ use fastrand::Rng;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::lease::LeasedMessage;
 use heliograph_domain::message::{Failure, FailureCode};
-use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_domain::submission::SubmitOutcome;
 use std::collections::HashMap;
 
@@ -100,10 +100,10 @@ impl FakeCarrier {
         let decimal = self.last_id.to_string();
         let notation =
             if self.rng.u8(..100) < 15 { format!("{:X}", self.last_id) } else { decimal.clone() };
-        let failed = Verdict::Failed(Failure::new(FailureCode::Unreachable));
-        let verdict = if self.rng.u8(..100) < 20 { failed } else { Verdict::Delivered };
+        let failed = ReceiptOutcome::Failed(Failure::new(FailureCode::Unreachable));
+        let outcome = if self.rng.u8(..100) < 20 { failed } else { ReceiptOutcome::Delivered };
         let times = [0, 1, 1, 1, 1, 1, 1, 1, 1, 2][self.rng.usize(..10)];
-        self.receipts.extend((0..times).map(|_| receipt(&notation, &verdict)));
+        self.receipts.extend((0..times).map(|_| receipt(&notation, &outcome)));
         decimal
     }
 

@@ -4,7 +4,7 @@ use crate::node::{Node, PRICE, accepted, delivered, outcome, parts, receipt, tex
 use heliograph_domain::account::Mode;
 use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
 use heliograph_domain::money::Amount;
-use heliograph_domain::receipt::Verdict;
+use heliograph_domain::receipt::ReceiptOutcome;
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_service::kernel::error::Error;
 use heliograph_service::messaging::dispatch::evaluate_outcomes;
@@ -122,7 +122,7 @@ async fn failed_receipt_ends_a_charged_message() {
     node.settle(vec![outcome(&held[0], accepted("a1"))]).await;
     let carrier_code = Some("011".to_owned());
     let failure = Failure { code: FailureCode::Unreachable, carrier_code };
-    node.commit_receipts(vec![receipt("a1", &Verdict::Failed(failure.clone()))]).await;
+    node.commit_receipts(vec![receipt("a1", &ReceiptOutcome::Failed(failure.clone()))]).await;
     let failed = node.state(&ann, id).await;
     assert_eq!((failed.status, failed.failure), (MessageStatus::Failed, Some(failure)));
     assert_eq!((failed.captured, node.balance(&ann).await), (Amount(PRICE), (900, 0)));
@@ -139,7 +139,7 @@ async fn late_delivery_of_a_part_is_recorded() {
     let held = node.arrived();
     let outcomes = vec![(1, accepted("a")), (2, accepted("b"))];
     node.settle(vec![evaluate_outcomes(&held[0].leased, outcomes)]).await;
-    let failed = Verdict::Failed(Failure::new(FailureCode::Unreachable));
+    let failed = ReceiptOutcome::Failed(Failure::new(FailureCode::Unreachable));
     node.commit_receipts(vec![receipt("a", &failed)]).await;
     assert!(!node.state(&ann, id).await.late_receipt);
     node.commit_receipts(vec![delivered("b")]).await;

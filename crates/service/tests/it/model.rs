@@ -38,7 +38,7 @@ pub(crate) struct Model<'a> {
     pub(crate) callers: Vec<Arc<Caller>>,
     /// The accepted messages: the index of the caller, and the message id.
     pub(crate) made: Vec<(usize, MessageId)>,
-    pub(crate) verdicts: HashMap<&'static str, usize>,
+    pub(crate) outcomes: HashMap<&'static str, usize>,
     pub(crate) endpoints: FakeEndpoints,
     keys: Vec<ScopedKey>,
 }
@@ -83,7 +83,7 @@ impl<'a> Model<'a> {
             nodes,
             callers,
             made: Vec::new(),
-            verdicts: HashMap::new(),
+            outcomes: HashMap::new(),
             endpoints,
             keys: Vec::new(),
         }
@@ -136,8 +136,8 @@ impl<'a> Model<'a> {
         let mut accepts = Vec::new();
         for _ in 0..if sending { self.rng.u8(..6) } else { 0 } {
             let (caller, message) = self.compose();
-            let (reply, verdict) = oneshot::channel();
-            accepts.push((caller, message.id, verdict));
+            let (reply, answer) = oneshot::channel();
+            accepts.push((caller, message.id, answer));
             let idempotency = self.idempotency(message.account);
             commands.push(Command::Accept(Accept { message, idempotency, reply }));
         }
@@ -219,8 +219,8 @@ impl<'a> Model<'a> {
         answers: PendingReplies,
         replayed: &mut Vec<(usize, MessageId)>,
     ) {
-        for (caller, id, mut verdict) in answers.accepts {
-            let outcome = match verdict.try_recv().unwrap() {
+        for (caller, id, mut answer) in answers.accepts {
+            let outcome = match answer.try_recv().unwrap() {
                 Ok(AcceptOutcome::Done) => {
                     self.made.push((caller, id));
                     "done"
@@ -233,7 +233,7 @@ impl<'a> Model<'a> {
                 Ok(AcceptOutcome::InsufficientBalance) => "no money",
                 other => panic!("unexpected: {other:?}"),
             };
-            *self.verdicts.entry(outcome).or_default() += 1;
+            *self.outcomes.entry(outcome).or_default() += 1;
         }
         let mut committed = answers.committed;
         if let Err((error, progress)) = committed.try_recv().unwrap() {

@@ -8,7 +8,7 @@ use heliograph_domain::id::{AccountId, CarrierId, MessageId};
 use heliograph_domain::message::{MessageState, MessageStatus};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::group_commit::run;
@@ -229,12 +229,12 @@ pub(crate) fn outcome(handed: &DispatchItem, outcome: SubmitOutcome) -> Settleme
     evaluate_outcomes(&handed.leased, vec![(1, outcome)])
 }
 
-pub(crate) fn receipt(smsc_id: &str, verdict: &Verdict) -> Receipt {
-    Receipt { smsc_id: smsc_id.to_owned(), recipient: ANN, verdict: verdict.clone() }
+pub(crate) fn receipt(smsc_id: &str, outcome: &ReceiptOutcome) -> Receipt {
+    Receipt { smsc_id: smsc_id.to_owned(), recipient: ANN, outcome: outcome.clone() }
 }
 
 pub(crate) fn delivered(smsc_id: &str) -> Receipt {
-    receipt(smsc_id, &Verdict::Delivered)
+    receipt(smsc_id, &ReceiptOutcome::Delivered)
 }
 
 /// Returns true when the result is the expected overload error.

@@ -127,7 +127,7 @@ async fn stop_in_the_same_batch_rejects_a_send() {
         let message =
             Message { id: MessageId(db.ids.next(message.accepted_at)), ..message.clone() };
         let id = message.id;
-        let (reply, mut verdict) = oneshot::channel();
+        let (reply, mut outcome) = oneshot::channel();
         let idempotency = Some((key.clone(), [1; 32]));
         let accept = Accept { message: Arc::new(message), idempotency, reply };
         // The keyword comes before or after the send.
@@ -138,7 +138,7 @@ async fn stop_in_the_same_batch_rejects_a_send() {
             Command::RecordProgress(RecordProgress { progress, reply: oneshot::channel().0 }),
         );
         node.write(batch).await;
-        assert_eq!(verdict.try_recv().unwrap().unwrap(), AcceptOutcome::OptedOut);
+        assert_eq!(outcome.try_recv().unwrap().unwrap(), AcceptOutcome::OptedOut);
         assert_eq!(rows(&db, "idempotency").await, 0, "the idempotency key is free again");
         assert!(heliograph_service::messaging::messages::get(&node.cx, &ann, id).await.is_err());
         assert_eq!(node.balance(&ann).await, (900, 100));
@@ -191,9 +191,9 @@ async fn partly_sent_message_is_completed_despite_stop() {
 
 async fn enforcing(node: &Node, ann: &Caller, list: OptoutListId) -> AcceptOutcome {
     let message = Arc::new(accept(node, ann, Some(list)).await);
-    let (reply, mut verdict) = oneshot::channel();
+    let (reply, mut outcome) = oneshot::channel();
     node.write(vec![Command::Accept(Accept { message, idempotency: None, reply })]).await;
-    verdict.try_recv().unwrap().unwrap()
+    outcome.try_recv().unwrap().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

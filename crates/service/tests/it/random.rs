@@ -51,7 +51,7 @@ async fn run(db: &TestDb, model: &mut Model<'_>, rounds: usize) {
         check_progress(model, &mut seen).await;
     }
     for result in ["done", "replayed", "key reused", "no money"] {
-        assert!(model.verdicts.contains_key(result), "{result} never occurred");
+        assert!(model.outcomes.contains_key(result), "{result} never occurred");
     }
     drain(db, model).await;
     model.commit_remaining_receipts().await;

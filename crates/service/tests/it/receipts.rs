@@ -6,7 +6,7 @@ use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::claim::DispatchItem;
 use heliograph_service::kernel::commands::progress::Progress;
@@ -33,8 +33,8 @@ fn id(held: &DispatchItem) -> MessageId {
     held.leased.message.id
 }
 
-fn failed() -> Verdict {
-    Verdict::Failed(Failure::new(FailureCode::Unreachable))
+fn failed() -> ReceiptOutcome {
+    ReceiptOutcome::Failed(Failure::new(FailureCode::Unreachable))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use heliograph_domain::id::MessageId;
 use heliograph_domain::lease::LEASE;
 use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
 use heliograph_domain::money::Amount;
-use heliograph_domain::receipt::Verdict;
+use heliograph_domain::receipt::ReceiptOutcome;
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::claim::DispatchItem;
@@ -281,7 +281,7 @@ async fn failed_message_is_not_continued() {
     let (node, ann, id, held) = send_one(&db, parts(2)).await;
     let outcomes = vec![(1, accepted("a")), (2, SubmitOutcome::Throttled)];
     node.settle(vec![evaluate_outcomes(&held.leased, outcomes)]).await;
-    let failed = Verdict::Failed(Failure::new(FailureCode::Unreachable));
+    let failed = ReceiptOutcome::Failed(Failure::new(FailureCode::Unreachable));
     node.commit_receipts(vec![receipt("a", &failed)]).await;
     let state = node.state(&ann, id).await;
     assert_eq!((state.status, state.captured), (MessageStatus::Failed, Amount(100)));

@@ -8,7 +8,7 @@ use crate::node::{
 use heliograph_domain::account::Mode;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::money::Amount;
-use heliograph_domain::receipt::Verdict;
+use heliograph_domain::receipt::ReceiptOutcome;
 use heliograph_domain::stats::{hour_of, hour_start};
 use heliograph_service::identity::accounts;
 use heliograph_service::kernel::caller::Caller;
@@ -54,7 +54,7 @@ async fn each_event_is_counted_once() {
     }
     node.send(&ann, text("Hello")).await;
     node.settle(vec![outcome(&node.arrived()[0], accepted("3"))]).await;
-    let unreachable = Verdict::Failed(Failure::new(FailureCode::Unreachable));
+    let unreachable = ReceiptOutcome::Failed(Failure::new(FailureCode::Unreachable));
     node.commit_receipts(vec![receipt("3", &unreachable)]).await;
     node.dispatch_queue.set_available(false);
     let waiting = node.send(&ann, text("Never mind")).await;

@@ -80,7 +80,7 @@ async fn failing_command_is_isolated_from_a_command_of_another_kind() {
     let id = heliograph_domain::id::MessageId(id);
     let message = (*waiting.unwrap().message).clone();
     let message = heliograph_domain::message::Message { id, accepted_at, ..message };
-    let (reply, mut verdict) = oneshot::channel();
+    let (reply, mut answer) = oneshot::channel();
     let accept = Accept { message: Arc::new(message), idempotency: None, reply };
     let settlements = vec![outcome(&held, accepted("a"))];
     let (reply, mut settled) = oneshot::channel();
@@ -95,7 +95,7 @@ async fn failing_command_is_isolated_from_a_command_of_another_kind() {
         Command::Renew(Renew { leases: vec![held.leased.lease.clone()], reply: renewed }),
     ])
     .await;
-    assert_eq!(verdict.try_recv().unwrap().unwrap(), AcceptOutcome::Done);
+    assert_eq!(answer.try_recv().unwrap().unwrap(), AcceptOutcome::Done);
     assert!(matches!(settled.try_recv().unwrap(), Err((StoreError::Db(_), _))));
     assert!(found.try_recv().unwrap().is_ok());
     kept.try_recv().unwrap().unwrap();

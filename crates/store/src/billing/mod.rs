@@ -1,3 +1,4 @@
-//! The ledger.
+//! Balances and the ledger.
 
+pub mod balances;
 pub mod ledger;

@@ -11,7 +11,7 @@ use crate::db::value::Value;
 use crate::error::{StoreError, StoreResult};
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_domain::time::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -39,7 +39,7 @@ pub struct StoredReceipt {
     /// The recipient.
     pub recipient: Recipient,
     /// The outcome.
-    pub verdict: Verdict,
+    pub outcome: ReceiptOutcome,
 }
 
 record! {
@@ -79,12 +79,12 @@ fn matched(r: &mut Row<'_>) -> StoreResult<Option<MatchedReceipt>> {
     let (message, receipt): (Option<MessageId>, Option<i16>) = (r.get()?, r.get()?);
     let (Some(_), Some(code)) = (message, receipt) else { return Ok(None) };
     let row: MatchedRow = r.record()?;
-    let verdict = Verdict::from_parts(code, row.receipt_code);
+    let outcome = ReceiptOutcome::from_parts(code, row.receipt_code);
     Ok(Some(MatchedReceipt {
         smsc_id: row.smsc_id,
         carrier: row.carrier,
         part: (row.account, row.message, row.part),
-        verdict: verdict.ok_or_else(|| StoreError::corrupt("unknown receipt"))?,
+        outcome: outcome.ok_or_else(|| StoreError::corrupt("unknown receipt"))?,
     }))
 }
 
@@ -115,7 +115,7 @@ pub struct MatchedReceipt {
     /// The part.
     pub part: PartKey,
     /// The outcome.
-    pub verdict: Verdict,
+    pub outcome: ReceiptOutcome,
 }
 
 /// Records accepted parts and returns those whose receipt had arrived already. When a carrier uses
@@ -205,7 +205,7 @@ pub async fn record_receipts(
     at: Timestamp,
 ) -> StoreResult<Vec<MatchedReceipt>> {
     let rows = Rows::with(6, receipts.iter(), |values, r| {
-        let (code, carrier_code) = r.verdict.to_parts();
+        let (code, carrier_code) = r.outcome.to_parts();
         values.extend([r.carrier.value(), r.smsc_id.value(), r.recipient.value()]);
         values.extend([Value::from(code), carrier_code.into(), at.into()]);
     });
@@ -238,9 +238,9 @@ pub async fn unmatched_receipts(
         WHERE message IS NULL AND at >= $1 ORDER BY at LIMIT $2";
     conn.query(sql, &[since.value(), limit.into()], |r| {
         let (carrier, smsc_id, recipient) = (r.get()?, r.get()?, r.get()?);
-        let verdict = Verdict::from_parts(r.get()?, r.get()?);
-        let verdict = verdict.ok_or_else(|| StoreError::corrupt("unknown receipt"))?;
-        Ok((carrier, Receipt { smsc_id, recipient, verdict }))
+        let outcome = ReceiptOutcome::from_parts(r.get()?, r.get()?);
+        let outcome = outcome.ok_or_else(|| StoreError::corrupt("unknown receipt"))?;
+        Ok((carrier, Receipt { smsc_id, recipient, outcome }))
     })
     .await
 }

@@ -119,8 +119,8 @@ pub async fn list_for_events(
     conn.bulk_query(&LIST_FOR_EVENTS, &rows.collect(), row::record).await
 }
 
-/// Deletes an account's attempts to deliver events before `before`, oldest events first, at most
-/// those of `limit` rows, and returns how many there were.
+/// Deletes attempts of an account to deliver events that are older than `before`: those of up to
+/// `limit` rows of attempts, oldest events first. Returns the number of deleted rows.
 pub async fn delete_old(
     tx: &mut Conn,
     account: AccountId,

@@ -136,8 +136,8 @@ pub async fn get_many(
     conn.bulk_query(&GET_MANY, &rows.collect(), with_first).await
 }
 
-/// The most by which the time in an event's id may be later than its cause: the ids of a process
-/// rise even when its clock is set back.
+/// The time in the id of an event may be later than its cause by this much, because the ids of a
+/// process rise even when its clock is set back.
 const SLACK: Duration = Duration::from_secs(1);
 
 static LIST_FOR_SUBJECT: Sql = Sql::new(|| {

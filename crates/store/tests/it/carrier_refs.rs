@@ -4,7 +4,7 @@ use crate::fixtures::{ACME, ANN, BOB, at, message, queued};
 use heliograph_domain::id::{AccountId, CarrierId, Ids, MessageId, PartKey};
 use heliograph_domain::message::{Failure, FailureCode, Message};
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::Verdict;
+use heliograph_domain::receipt::ReceiptOutcome;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::Db;
 use heliograph_store::messaging::carrier_refs::{self, AcceptedPart, StoredReceipt};
@@ -19,20 +19,20 @@ fn accepted_part(id: &str, part: PartKey, recipient: Recipient) -> AcceptedPart 
     AcceptedPart { carrier: ACME, smsc_id: id.to_owned(), part, recipient }
 }
 
-fn stored_receipt(id: &str, recipient: Recipient, verdict: &Verdict) -> StoredReceipt {
-    StoredReceipt { carrier: ACME, smsc_id: id.to_owned(), recipient, verdict: verdict.clone() }
+fn stored_receipt(id: &str, recipient: Recipient, outcome: &ReceiptOutcome) -> StoredReceipt {
+    StoredReceipt { carrier: ACME, smsc_id: id.to_owned(), recipient, outcome: outcome.clone() }
 }
 
-fn failed() -> Verdict {
+fn failed() -> ReceiptOutcome {
     let carrier_code = Some("011".to_owned());
-    Verdict::Failed(Failure { code: FailureCode::Unreachable, carrier_code })
+    ReceiptOutcome::Failed(Failure { code: FailureCode::Unreachable, carrier_code })
 }
 
-type MatchedReceipt = Vec<(String, PartKey, Verdict)>;
+type MatchedReceipt = Vec<(String, PartKey, ReceiptOutcome)>;
 
 fn matches(found: Vec<carrier_refs::MatchedReceipt>) -> MatchedReceipt {
     let mut matches: MatchedReceipt =
-        found.into_iter().map(|m| (m.smsc_id, m.part, m.verdict)).collect();
+        found.into_iter().map(|m| (m.smsc_id, m.part, m.outcome)).collect();
     matches.sort_by_key(|(id, part, _)| (id.clone(), *part));
     matches
 }
@@ -78,14 +78,14 @@ async fn a_submit_response_before_its_receipt_is_matched() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receipt_before_its_submit_response_is_matched() {
     let db = TestDb::new().await;
-    for (id, verdict) in [("a1", Verdict::Delivered), ("a2", failed())] {
+    for (id, outcome) in [("a1", ReceiptOutcome::Delivered), ("a2", failed())] {
         let one = part(&db);
         assert_eq!(matching(&db.db, &[(ACME, id, ANN)]).await, []);
-        assert_eq!(record_receipts(&db.db, &[stored_receipt(id, ANN, &verdict)], START).await, []);
+        assert_eq!(record_receipts(&db.db, &[stored_receipt(id, ANN, &outcome)], START).await, []);
         assert_eq!(matching(&db.db, &[(ACME, id, ANN)]).await, [], "the receipt has no part yet");
         assert_eq!(
             record_accepted(&db.db, &[accepted_part(id, one, ANN)]).await,
-            [(id.to_owned(), one, verdict.clone())]
+            [(id.to_owned(), one, outcome.clone())]
         );
         assert_eq!(waiting(&db).await, 0);
     }
@@ -96,10 +96,10 @@ async fn the_last_of_two_receipts_counts() {
     let db = TestDb::new().await;
     let one = part(&db);
     record_receipts(&db.db, &[stored_receipt("a1", ANN, &failed())], START).await;
-    record_receipts(&db.db, &[stored_receipt("a1", ANN, &Verdict::Delivered)], at(1)).await;
+    record_receipts(&db.db, &[stored_receipt("a1", ANN, &ReceiptOutcome::Delivered)], at(1)).await;
     assert_eq!(waiting(&db).await, 1);
     let found = record_accepted(&db.db, &[accepted_part("a1", one, ANN)]).await;
-    assert_eq!(found, [("a1".to_owned(), one, Verdict::Delivered)]);
+    assert_eq!(found, [("a1".to_owned(), one, ReceiptOutcome::Delivered)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -121,10 +121,10 @@ async fn an_early_receipt_for_another_recipient_is_not_matched() {
     assert_eq!(matching(&db.db, &[(ACME, "a1", BOB)]).await, []);
     assert_eq!(matching(&db.db, &[(ACME, "a1", ANN)]).await, [("a1".to_owned(), one)]);
     // The receipt does not replace one for the right recipient either.
-    record_receipts(&db.db, &[stored_receipt("a2", ANN, &Verdict::Delivered)], START).await;
+    record_receipts(&db.db, &[stored_receipt("a2", ANN, &ReceiptOutcome::Delivered)], START).await;
     record_receipts(&db.db, &[stored_receipt("a2", BOB, &failed())], START).await;
     let found = record_accepted(&db.db, &[accepted_part("a2", one, ANN)]).await;
-    assert_eq!(found, [("a2".to_owned(), one, Verdict::Delivered)]);
+    assert_eq!(found, [("a2".to_owned(), one, ReceiptOutcome::Delivered)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,8 +151,8 @@ async fn an_id_used_twice_in_a_batch_names_the_newer_part() {
     assert_eq!(found, [("0".to_owned(), newer), ("1".to_owned(), other)]);
     // Receipts of both, recorded at once, are stored as one.
     let both = [
-        stored_receipt("2", ANN, &Verdict::Delivered),
-        stored_receipt("2", ANN, &Verdict::Delivered),
+        stored_receipt("2", ANN, &ReceiptOutcome::Delivered),
+        stored_receipt("2", ANN, &ReceiptOutcome::Delivered),
     ];
     assert_eq!(record_receipts(&db.db, &both, START).await, []);
     assert_eq!(waiting(&db).await, 1);
@@ -175,8 +175,10 @@ async fn a_receipt_matches_a_part_that_another_node_just_recorded() {
     let db = TestDb::new().await;
     let one = part(&db);
     record_accepted(&db.db, &[accepted_part("a1", one, ANN)]).await;
-    let all =
-        [stored_receipt("a1", ANN, &failed()), stored_receipt("a2", ANN, &Verdict::Delivered)];
+    let all = [
+        stored_receipt("a1", ANN, &failed()),
+        stored_receipt("a2", ANN, &ReceiptOutcome::Delivered),
+    ];
     assert_eq!(record_receipts(&db.db, &all, START).await, [("a1".to_owned(), one, failed())]);
     assert_eq!(waiting(&db).await, 1);
 }
@@ -205,7 +207,12 @@ async fn unmatched_receipts_are_deleted_after_a_while() {
     let one = part(&db);
     record_accepted(&db.db, &[accepted_part("old part", one, ANN)]).await;
     for (id, seconds) in [("oldest", 0), ("older", 9), ("young", 10)] {
-        record_receipts(&db.db, &[stored_receipt(id, ANN, &Verdict::Delivered)], at(seconds)).await;
+        record_receipts(
+            &db.db,
+            &[stored_receipt(id, ANN, &ReceiptOutcome::Delivered)],
+            at(seconds),
+        )
+        .await;
     }
     let mut tx = db.db.write().await.unwrap();
     assert_eq!(carrier_refs::delete_unmatched(&mut tx, at(10)).await.unwrap(), 2);

@@ -6,7 +6,7 @@ use heliograph_domain::message::{
 };
 use heliograph_domain::phone::Recipient;
 use heliograph_store::Db;
-use heliograph_store::identity::accounts;
+use heliograph_store::billing::balances;
 use heliograph_store::messaging::messages;
 use heliograph_store::messaging::parts;
 use heliograph_store::messaging::queue;
@@ -37,12 +37,12 @@ async fn populate(db: &TestDb) -> Vec<Message> {
         let m = Message { recipient, parts, ..message(db, ann) };
         queued(db, std::slice::from_ref(&m)).await;
         let mut tx = db.db.write().await.unwrap();
-        accounts::reserve(&mut tx, &[(ann, m.price())]).await.unwrap();
+        balances::reserve(&mut tx, &[(ann, m.price())]).await.unwrap();
         let before = MessageState::accepted(m.parts, m.part_price);
         let after = history.iter().fold(before.clone(), |s, e| apply(&s, at(1), e).unwrap());
         let (available, reserved) = balance_change(&before, &after);
         messages::save_states(&mut tx, &[(ann, m.id, &after)]).await.unwrap();
-        accounts::adjust_balances(&mut tx, &[(ann, available, reserved)]).await.unwrap();
+        balances::adjust(&mut tx, &[(ann, available, reserved)]).await.unwrap();
         if m.parts > 1 {
             parts::record_accepted(&mut tx, &[(ann, m.id, 1), (ann, m.id, 2)]).await.unwrap();
         }

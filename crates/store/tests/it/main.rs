@@ -7,6 +7,8 @@ mod api_keys;
 #[cfg(test)]
 mod backup;
 #[cfg(test)]
+mod balances;
+#[cfg(test)]
 mod carrier_refs;
 #[cfg(test)]
 mod check;

@@ -3,6 +3,7 @@
 use crate::fixtures::{account, balance, credit, open_account};
 use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
+use heliograph_store::billing::balances;
 use heliograph_store::identity::accounts;
 use heliograph_store::operations::carriers;
 use heliograph_store::{Db, Options, StoreError};
@@ -35,7 +36,7 @@ async fn a_dropped_transaction_is_undone() {
     let ann = account(&db, "ann@example.com", 100).await;
     let mut tx = db.db.write().await.unwrap();
     carriers::get_or_create(&mut tx, "acme").await.unwrap();
-    accounts::reserve(&mut tx, &[(ann, Amount(60))]).await.unwrap();
+    balances::reserve(&mut tx, &[(ann, Amount(60))]).await.unwrap();
     drop(tx);
     assert_eq!(names(&db.db).await, [""; 0]);
     assert_eq!(balance(&db.db, ann).await, (100, 0));
@@ -51,7 +52,7 @@ async fn a_failed_statement_rolls_back_only_its_transaction() {
     let ann = account(&db, "ann@example.com", 100).await;
     let mut tx = db.db.write().await.unwrap();
     carriers::get_or_create(&mut tx, "acme").await.unwrap();
-    let refused = accounts::adjust_balances(&mut tx, &[(ann, Amount(-101), Amount(0))]).await;
+    let refused = balances::adjust(&mut tx, &[(ann, Amount(-101), Amount(0))]).await;
     assert!(matches!(refused, Err(StoreError::Db(_))), "{refused:?}");
     drop(tx);
     assert_eq!(names(&db.db).await, [""; 0]);

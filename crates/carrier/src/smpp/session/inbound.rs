@@ -7,7 +7,7 @@ use crate::smpp::command::{id, status};
 use crate::smpp::pdu::{self, Pdu, PduHeader};
 use crate::smpp::receipt::{self, DeliverSm};
 use crate::smpp::session::{ClientSession, MAX_UNACKNOWLEDGED};
-use crate::smpp::status as verdict;
+use crate::smpp::status as carrier_status;
 use crate::smpp::text;
 use heliograph_domain::submission::SubmitOutcome;
 use tokio::time::Instant;
@@ -67,8 +67,10 @@ impl ClientSession<'_> {
             return;
         };
         let outcome = match (pdu.header.command, pdu.header.status) {
-            (id::GENERIC_NACK, status::ESME_ROK) => verdict::outcome(status::ESME_RUNKNOWNERR, b""),
-            (_, status) => verdict::outcome(status, leading_text(pdu.body)),
+            (id::GENERIC_NACK, status::ESME_ROK) => {
+                carrier_status::outcome(status::ESME_RUNKNOWNERR, b"")
+            }
+            (_, status) => carrier_status::outcome(status, leading_text(pdu.body)),
         };
         match outcome {
             SubmitOutcome::Accepted { .. } => self.served = true,

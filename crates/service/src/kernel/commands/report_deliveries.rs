@@ -44,7 +44,7 @@ pub struct AttemptResult {
     /// The duration of the attempt.
     pub took: Duration,
     /// The outcome.
-    pub verdict: DeliveryOutcome,
+    pub outcome: DeliveryOutcome,
 }
 
 /// The outcome of a delivery attempt.

@@ -3,7 +3,7 @@
 use crate::fixtures::{account, balance, message};
 use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
-use heliograph_store::identity::accounts;
+use heliograph_store::billing::balances;
 use heliograph_store::messaging::messages;
 use heliograph_store::{Db, Options, StoreError, Tx};
 use heliograph_testing::{TestDb, sealing_key};
@@ -13,7 +13,7 @@ const KILL: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()";
 
 async fn credit_one(tx: &mut Tx, account: AccountId) -> heliograph_store::StoreResult<()> {
-    accounts::adjust_balances(tx, &[(account, Amount(1), Amount(0))]).await
+    balances::adjust(tx, &[(account, Amount(1), Amount(0))]).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
