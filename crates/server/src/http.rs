@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use heliograph_api::{ApiState, ProblemDocuments, RateLimitByKey};
 use heliograph_dashboard::DashboardState;
 use heliograph_http::layers::access_log::AccessLog;
-use heliograph_http::layers::around::AroundLayer;
+use heliograph_http::layers::around::{Around, AroundService};
 use heliograph_http::layers::in_flight::InFlightLimit;
 use heliograph_http::layers::request_id::RequestId;
 use heliograph_http::layers::strict_transport::StrictTransport;
@@ -14,7 +14,6 @@ use heliograph_http::{ServerOptions, serve};
 use heliograph_service::kernel::context::Context;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tower::ServiceBuilder;
 
 /// Serves the API and the dashboard until the controller of the gate closes it.
 pub(crate) async fn run(
@@ -27,18 +26,17 @@ pub(crate) async fn run(
     let context = api.context.clone();
     // From the outside in. The order matters: problems of all layers below are rendered, and
     // rejected requests are logged with an id, too.
-    let service = ServiceBuilder::new()
-        .layer(AroundLayer(RequestId { generate: move || fresh_id(&context), holds_secret }))
-        .layer(AroundLayer(AccessLog { except: heliograph_api::MONITORING_PATHS, redact }))
-        .layer(AroundLayer(StrictTransport))
-        .layer(AroundLayer(ProblemDocuments))
-        .layer(AroundLayer(RateLimitByKey(api.clone())))
-        .layer(AroundLayer(InFlightLimit {
+    let middleware = RequestId { generate: move || fresh_id(&context), holds_secret }
+        .around(AccessLog { except: heliograph_api::MONITORING_PATHS, redact })
+        .around(StrictTransport)
+        .around(ProblemDocuments)
+        .around(RateLimitByKey(api.clone()))
+        .around(InFlightLimit {
             gate: options.gate.clone(),
             except: heliograph_api::MONITORING_PATHS,
             reject: heliograph_api::overloaded,
-        }))
-        .service(router(api, dashboard));
+        });
+    let service = AroundService::new(middleware, router(api, dashboard));
     serve(listener, service, options).await;
 }
 

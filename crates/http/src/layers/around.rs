@@ -1,8 +1,9 @@
 //! The common form of all middleware: something before the request, something after the response.
 //!
-//! A middleware is written without futures, so that it costs no allocation, and shared by all
-//! requests: the stack is part of every request, and a send costs only some tens of microseconds in
-//! all.
+//! A middleware is written without futures, and several are combined into one before they are put
+//! around a service ([`Around::around`]). So a stack of them costs no allocation, and the request
+//! and its future are not moved from one to the next: the stack is part of every request, and a send
+//! costs only some tens of microseconds in all.
 
 use crate::body_drain;
 use axum::extract::Request;
@@ -13,10 +14,10 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use tower::{Layer, Service};
+use tower::Service;
 
 /// A middleware: sees each request before, and its response after the service inside.
-pub trait Around {
+pub trait Around: Sized {
     /// Data that is carried from the request to its response. It is also dropped when the client
     /// goes away first.
     type State;
@@ -30,17 +31,32 @@ pub trait Around {
 
     /// Inspects or changes the response. Not called for a response of this middleware's `before`.
     fn after(&self, state: Self::State, response: &mut Response);
+
+    /// Combines two middlewares: this one is around the other one, and sees its responses.
+    fn around<M: Around>(self, inner: M) -> (Self, M) {
+        (self, inner)
+    }
 }
 
-/// The layer of a middleware.
-#[derive(Clone, Debug)]
-pub struct AroundLayer<M>(pub M);
+impl<A: Around, B: Around> Around for (A, B) {
+    type State = (A::State, B::State);
 
-impl<S, M: Clone> Layer<S> for AroundLayer<M> {
-    type Service = AroundService<S, M>;
+    fn before(&self, request: &mut Request) -> Result<Self::State, Box<Response>> {
+        let (outer, inner) = self;
+        let outer_state = outer.before(request)?;
+        match inner.before(request) {
+            Ok(inner_state) => Ok((outer_state, inner_state)),
+            Err(mut response) => {
+                outer.after(outer_state, &mut response);
+                Err(response)
+            }
+        }
+    }
 
-    fn layer(&self, inner: S) -> Self::Service {
-        AroundService { inner, middleware: Arc::new(self.0.clone()) }
+    fn after(&self, (outer_state, inner_state): Self::State, response: &mut Response) {
+        let (outer, inner) = self;
+        inner.after(inner_state, response);
+        outer.after(outer_state, response);
     }
 }
 
@@ -49,6 +65,13 @@ impl<S, M: Clone> Layer<S> for AroundLayer<M> {
 pub struct AroundService<S, M> {
     inner: S,
     middleware: Arc<M>,
+}
+
+impl<S, M> AroundService<S, M> {
+    /// Puts a middleware around a service.
+    pub fn new(middleware: M, inner: S) -> Self {
+        Self { inner, middleware: Arc::new(middleware) }
+    }
 }
 
 impl<S: Clone, M> Clone for AroundService<S, M> {

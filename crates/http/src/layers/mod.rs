@@ -1,4 +1,4 @@
-//! Middleware that fits every route, as tower layers.
+//! Middleware that fits every route.
 
 pub mod access_log;
 pub mod around;
