@@ -6,8 +6,8 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -20,6 +20,9 @@ use tracing_subscriber::registry::LookupSpan;
 const FLUSH_INTERVAL: Duration = Duration::from_millis(20);
 /// The size of the buffer in bytes; lines beyond it are dropped and counted.
 const MAX_BUFFERED: usize = 8 << 20;
+
+/// The time for which the end of the process waits for a slow reader of stderr.
+const MAX_EXIT_WAIT: Duration = Duration::from_secs(1);
 
 /// Writes lines to the buffer; cheap to clone.
 #[derive(Clone)]
@@ -38,14 +41,19 @@ struct Buffer {
     closed: bool,
 }
 
-/// Flushes the buffer when dropped.
+/// Writes the rest of the buffer when dropped, as far as stderr takes it within [`MAX_EXIT_WAIT`].
 pub(crate) struct FlushGuard {
     lines: LogWriter,
-    thread: Option<JoinHandle<()>>,
+    /// Disconnected when the thread has ended.
+    thread: Receiver<()>,
 }
 
 /// Starts the thread that writes to stderr.
 pub(crate) fn start() -> io::Result<(LogWriter, FlushGuard)> {
+    start_with(io::stderr())
+}
+
+fn start_with(output: impl Write + Send + 'static) -> io::Result<(LogWriter, FlushGuard)> {
     let buffer = Buffer { bytes: Vec::new(), asleep: false, closed: false };
     let lines = LogWriter(Arc::new(Shared {
         buffer: Mutex::new(buffer),
@@ -53,17 +61,20 @@ pub(crate) fn start() -> io::Result<(LogWriter, FlushGuard)> {
         dropped: AtomicU64::new(0),
     }));
     let shared = lines.0.clone();
-    let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || shared.run())?;
-    Ok((lines.clone(), FlushGuard { lines, thread: Some(thread) }))
+    let (running, thread) = mpsc::channel();
+    std::thread::Builder::new().name("log".to_owned()).spawn(move || {
+        shared.run(output);
+        drop(running);
+    })?;
+    Ok((lines.clone(), FlushGuard { lines, thread }))
 }
 
 impl Drop for FlushGuard {
     fn drop(&mut self) {
         self.lines.0.lock().closed = true;
-        self.lines.0.wake.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.lines.0.wake.notify_one();
+        // Nothing is ever sent: this returns when the thread ends.
+        let _ = self.thread.recv_timeout(MAX_EXIT_WAIT);
     }
 }
 
@@ -72,16 +83,15 @@ impl Shared {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self) {
+    fn run(&self, mut output: impl Write) {
         let mut batch = Vec::new();
         loop {
             let closed = self.take(&mut batch);
-            let mut stderr = io::stderr().lock();
-            let _ = stderr.write_all(&batch);
             let dropped = self.dropped.swap(0, Ordering::Relaxed);
             if dropped > 0 {
-                let _ = writeln!(stderr, "{dropped} log lines dropped: stderr is too slow");
+                let _ = writeln!(batch, "{dropped} log lines dropped: stderr is too slow");
             }
+            let _ = output.write_all(&batch);
             batch.clear();
             if closed {
                 return;
@@ -200,5 +210,62 @@ impl Visit for Fields<'_> {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, format_args!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Sender, SyncSender};
+
+    /// An output whose reader takes one write at a time.
+    struct Pipe(SyncSender<Vec<u8>>);
+
+    impl Write for Pipe {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn buffered_lines_are_written_before_the_process_ends() {
+        let (pipe, reader) = mpsc::sync_channel(1_000);
+        let (mut lines, guard) = start_with(Pipe(pipe)).unwrap();
+        for i in 0..100 {
+            writeln!(lines, "line {i}").unwrap();
+        }
+        drop(guard);
+        let text = String::from_utf8(reader.iter().flatten().collect()).unwrap();
+        let expected: Vec<_> = (0..100).map(|i| format!("line {i}")).collect();
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_stalled_reader_blocks_neither_the_caller_nor_the_end_of_the_process() {
+        let (pipe, reader) = mpsc::sync_channel(0);
+        let (mut lines, guard) = start_with(Pipe(pipe)).unwrap();
+        let line = [b'x'; 1 << 20];
+        for _ in 0..20 {
+            lines.write_all(&line).unwrap();
+        }
+        let (ended, end): (Sender<()>, _) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(guard);
+            drop(ended);
+        });
+        // The reader has taken nothing, and the guard has given up.
+        assert!(end.recv().is_err());
+        let written: Vec<u8> = reader.iter().flatten().collect();
+        let text = String::from_utf8_lossy(&written);
+        let taken = text.matches('x').count() >> 20;
+        let reports = text.split('x').filter_map(|report| report.split_once(" log lines dropped"));
+        let dropped: usize = reports.map(|(count, _)| count.parse::<usize>().unwrap()).sum();
+        assert!((8..20).contains(&taken), "{taken}");
+        assert_eq!(taken + dropped, 20);
     }
 }
