@@ -1,0 +1,255 @@
+//! `POST /v1/send/sms`.
+
+use crate::exchange::{json_request, request};
+use crate::support::TestApi;
+use heliograph_domain::carrier::RoutingTable;
+use heliograph_service::kernel::context::{Context, Settings};
+use heliograph_testing::TestDb;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+const SEND: &str = "/v1/send/sms";
+
+fn hello() -> Value {
+    json!({ "originator": "Shop", "recipient": "+447700900123", "text": "Hello" })
+}
+
+#[tokio::test]
+async fn accepted_message_is_queued() {
+    let (api, key) = TestApi::with_key().await;
+    assert_snapshot!(api.post(&key, SEND, &hello()).await, @r#"
+    201 Created
+    content-type: application/json
+    location: /v1/messages/[id 1]
+    {
+      "id": "[id 1]",
+      "recipient": "447700900123",
+      "status": "QUEUED",
+      "originator": "Shop",
+      "reference": null,
+      "campaignId": null,
+      "text": "Hello",
+      "mode": "live",
+      "encoding": "GSM_7",
+      "parts": 1,
+      "partsAccepted": 0,
+      "partsDelivered": 0,
+      "price": "0.0001",
+      "currency": "EUR",
+      "createdAt": "2026-11-20T09:00:00.000Z",
+      "expiresAt": "2026-11-22T09:00:00.000Z",
+      "sentAt": null,
+      "doneAt": null,
+      "failure": null,
+      "inDoubt": false,
+      "possibleDuplicate": false,
+      "timeline": [
+        {
+          "event": "accepted",
+          "at": "2026-11-20T09:00:00.000Z"
+        }
+      ]
+    }
+    "#);
+    assert_eq!(api.get(&key, "/v1/balance").await.json()["reserved"], "0.0001");
+}
+
+#[tokio::test]
+async fn all_options_are_applied() {
+    let (api, key) = TestApi::with_key().await;
+    let body = json!({
+        "originator": "+447700900000", "recipient": "+44 (7700) 900-123", "text": "Grüße 👋",
+        "reference": "order 7", "blockOptout": false, "validitySeconds": 3600, "maxParts": 1,
+        "dryRun": false, "shortenUrl": false, "schedule": null, "scheduleTimezone": null,
+    });
+    let message = api.post(&key, SEND, &body).await;
+    let fields = ["originator", "recipient", "reference", "encoding", "createdAt", "expiresAt"];
+    assert_snapshot!(message.fields(fields), @r#"
+    originator: "447700900000"
+    recipient: "447700900123"
+    reference: "order 7"
+    encoding: "UCS_2"
+    createdAt: "2026-11-20T09:00:00.000Z"
+    expiresAt: "2026-11-20T10:00:00.000Z"
+    "#);
+}
+
+#[tokio::test]
+async fn dry_run_returns_a_quote_and_stores_nothing() {
+    let (api, key) = TestApi::with_key().await;
+    let mut body = hello();
+    body["text"] = "x".repeat(161).into();
+    body["dryRun"] = true.into();
+    assert_snapshot!(api.post(&key, SEND, &body).await, @r#"
+    200 OK
+    content-type: application/json
+    {
+      "dryRun": true,
+      "recipient": "447700900123",
+      "originator": "Shop",
+      "encoding": "GSM_7",
+      "parts": 2,
+      "price": "0.0002",
+      "currency": "EUR"
+    }
+    "#);
+    assert_eq!(api.get(&key, "/v1/messages").await.json()["data"], json!([]));
+    assert_eq!(api.get(&key, "/v1/balance").await.json()["reserved"], "0.0000");
+}
+
+#[tokio::test]
+async fn missing_fields_are_listed_together() {
+    let (api, key) = TestApi::with_key().await;
+    assert_snapshot!(api.post(&key, SEND, &json!({ "text": "" })).await, @r##"
+    400 Bad Request
+    content-type: application/problem+json
+    {
+      "type": "/docs/errors/invalid_request",
+      "title": "Invalid request",
+      "status": 400,
+      "detail": "3 validation errors. See 'errors'.",
+      "code": "invalid_request",
+      "requestId": "test",
+      "errors": [
+        {
+          "pointer": "#/text",
+          "code": "required",
+          "detail": "The text must not be empty."
+        },
+        {
+          "pointer": "#/originator",
+          "code": "required",
+          "detail": "This field is required."
+        },
+        {
+          "pointer": "#/recipient",
+          "code": "required",
+          "detail": "This field is required."
+        }
+      ]
+    }
+    "##);
+}
+
+#[tokio::test]
+async fn wrong_fields_are_listed_with_their_reasons() {
+    let (api, key) = TestApi::with_key().await;
+    let body = json!({
+        "originator": "A long name for a shop", "recipient": "07700900123", "txt": "Hello",
+        "text": 7, "reference": "a\0b", "validitySeconds": 59, "maxParts": 0, "dryRun": "yes",
+        "shortenUrl": true, "schedule": "2026-12-24T18:00:00Z",
+    });
+    assert_snapshot!(api.post(&key, SEND, &body).await.problem(), @r"
+    400 invalid_request: 10 validation errors. See 'errors'.
+    #/originator invalid_originator: The originator is too long: a name can have at most 11 characters.
+    #/recipient invalid_number: The country code is missing: replace a leading 0 with it, or remove a leading 00.
+    #/txt unknown_field: Unknown field. Did you mean 'text'?
+    #/text wrong_type: Expected a string, got a number.
+    #/reference invalid_character: The value must not contain the character NUL.
+    #/validitySeconds out_of_range: The value must be between 60 and 259200.
+    #/maxParts out_of_range: The value must be between 1 and 255.
+    #/dryRun wrong_type: Expected a boolean, got a string.
+    #/shortenUrl not_available: Short links are not available yet. Omit this field or set it to false.
+    #/schedule not_available: Scheduled sending is not available yet. Omit this field to send at once.
+    ");
+}
+
+#[tokio::test]
+async fn body_is_one_json_object() {
+    let (api, key) = TestApi::with_key().await;
+    assert_snapshot!(
+        api.ask(json_request(&key, SEND), "{\"text\": \"Hello\"").await.problem(),
+        @"400 invalid_request: The body is not valid JSON: EOF while parsing an object at line 1 column 16."
+    );
+    assert_snapshot!(
+        api.post(&key, SEND, &json!([hello()])).await.problem(),
+        @"400 invalid_request: The body is not a JSON object: invalid type: sequence, expected an object at line 1 column 0."
+    );
+    assert_snapshot!(
+        api.ask(json_request(&key, SEND), "").await.problem(),
+        @"400 invalid_request: The body is not valid JSON: EOF while parsing a value at line 1 column 0."
+    );
+}
+
+#[tokio::test]
+async fn other_media_types_and_large_bodies_are_refused() {
+    let (api, key) = TestApi::with_key().await;
+    let form = request("POST", &key, SEND).header("Content-Type", "text/plain");
+    assert_snapshot!(
+        api.ask(form, hello().to_string()).await.problem(),
+        @"415 unsupported_media_type: Send the body as 'Content-Type: application/json'."
+    );
+    let packed = json_request(&key, SEND).header("Content-Encoding", "gzip");
+    assert_snapshot!(
+        api.ask(packed, "").await.problem(),
+        @"415 unsupported_media_type: Compressed bodies are not supported. Send the body without 'Content-Encoding'."
+    );
+    let large = " ".repeat((1 << 20) + 1);
+    assert_snapshot!(
+        api.ask(json_request(&key, SEND), large).await.problem(),
+        @"413 payload_too_large: The body must not exceed 1048576 bytes."
+    );
+}
+
+#[tokio::test]
+async fn query_parameters_are_refused() {
+    let (api, key) = TestApi::with_key().await;
+    let path = "/v1/send/sms?dryRun=true";
+    assert_snapshot!(api.post(&key, path, &hello()).await.problem(), @r"
+    400 invalid_request: This endpoint takes no query parameters.
+    query unknown_field: This endpoint takes no query parameters.
+    ");
+}
+
+#[tokio::test]
+async fn text_with_too_many_parts_is_refused() {
+    let (api, key) = TestApi::with_key().await;
+    let mut body = hello();
+    body["text"] = "x".repeat(161).into();
+    body["maxParts"] = 1.into();
+    assert_snapshot!(api.post(&key, SEND, &body).await.problem(), @r"
+    400 invalid_request: The text needs 2 parts, but at most 1 are allowed.
+    #/text too_many_parts: The text needs 2 parts, but at most 1 are allowed.
+    ");
+}
+
+#[tokio::test]
+async fn message_above_the_balance_is_refused() {
+    let api = TestApi::start().await;
+    let key = api.live_key("ann@example.com", 99).await;
+    assert_snapshot!(
+        api.post(&key, SEND, &hello()).await.problem(),
+        @"402 insufficient_balance: The account balance does not cover this message, and nothing was stored. Top up the account, or use a test key."
+    );
+}
+
+#[tokio::test]
+async fn recipient_on_the_default_list_is_refused_unless_requested() {
+    let (api, key) = TestApi::with_key().await;
+    let number = json!({ "number": "+447700900123" });
+    let listed = api.post(&key, "/v1/optout-lists/default/numbers", &number).await;
+    assert_eq!(listed.status, 201);
+    assert_snapshot!(
+        api.post(&key, SEND, &hello()).await.problem(),
+        @r#"403 recipient_opted_out: The recipient is on the default opt-out list, and nothing was stored. Set "blockOptout": false to send anyway."#
+    );
+    let mut anyway = hello();
+    anyway["blockOptout"] = false.into();
+    assert_eq!(api.post(&key, SEND, &anyway).await.status, 201);
+}
+
+#[tokio::test]
+async fn number_without_a_route_is_refused() {
+    let db = TestDb::new().await;
+    let context = heliograph_testing::context(&db).await;
+    let settings = Settings { routes: RoutingTable::default(), ..(*context.settings()).clone() };
+    let settings = watch::channel(Arc::new(settings)).1;
+    let api = TestApi::over(db, Context { settings, ..context });
+    let key = api.live_key("ann@example.com", 100).await;
+    assert_snapshot!(
+        api.post(&key, SEND, &hello()).await.problem(),
+        @"403 destination_not_allowed: No carrier is configured for this number. Ask the operator to add a route."
+    );
+}

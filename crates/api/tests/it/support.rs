@@ -1,0 +1,131 @@
+//! The router of the API with its public middleware, called inside of the process, over the
+//! database of one test.
+
+use crate::exchange::{ApiResponse, json_request, request};
+use crate::redaction::Redaction;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::request;
+use axum::response::Response;
+use heliograph_api::{ApiState, ProblemDocuments, RateLimit, RateLimitByKey};
+use heliograph_domain::account::{Mode, Scopes};
+use heliograph_domain::fields::CreditNote;
+use heliograph_domain::id::AccountId;
+use heliograph_domain::money::Amount;
+use heliograph_http::DrainController;
+use heliograph_http::layers::around::AroundLayer;
+use heliograph_http::layers::in_flight::InFlightLimit;
+use heliograph_service::identity::accounts;
+use heliograph_service::identity::api_keys::{self, KeySpec, Keyring};
+use heliograph_service::kernel::audit::Actor;
+use heliograph_service::kernel::context::Context;
+use heliograph_testing::{TestDb, TestWriter};
+use serde_json::Value;
+use std::convert::Infallible;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tower::util::BoxCloneService;
+use tower::{ServiceBuilder, ServiceExt};
+
+/// The API of a node without network and without carriers: messages stay queued.
+pub(crate) struct TestApi {
+    pub(crate) context: Context,
+    pub(crate) writer: TestWriter,
+    pub(crate) drain: DrainController,
+    /// The number of requests per second that a key may send; 0 turns the limit off.
+    pub(crate) rate_limit: watch::Sender<u32>,
+    service: BoxCloneService<Request, Response, Infallible>,
+    redaction: Redaction,
+    /// Last, so that the database is removed after everything that uses it.
+    pub(crate) db: TestDb,
+}
+
+impl TestApi {
+    pub(crate) async fn start() -> Self {
+        let db = TestDb::new().await;
+        let context = heliograph_testing::context(&db).await;
+        Self::over(db, context)
+    }
+
+    /// Starts the API with this context.
+    pub(crate) fn over(db: TestDb, context: Context) -> Self {
+        let writer = heliograph_testing::writer(&context);
+        let drain = DrainController::new(8);
+        let (rate_limit, share) = watch::channel(0);
+        let state = Arc::new(ApiState {
+            context: context.clone(),
+            writer: writer.writer.clone(),
+            keyring: Keyring::default(),
+            rate_limit: RateLimit::new(share),
+            gate: drain.gate(),
+            metrics: Arc::new(|| "heliograph_accepted_total 4\n".to_owned()),
+        });
+        let router = heliograph_api::router(state.clone())
+            .fallback(async || heliograph_api::not_found())
+            .method_not_allowed_fallback(async || heliograph_api::method_not_allowed());
+        let except = heliograph_api::MONITORING_PATHS;
+        let in_flight =
+            InFlightLimit { gate: drain.gate(), except, reject: heliograph_api::overloaded };
+        let service = ServiceBuilder::new()
+            .layer(AroundLayer(ProblemDocuments))
+            .layer(AroundLayer(RateLimitByKey(state)))
+            .layer(AroundLayer(in_flight))
+            .service(router);
+        let service = BoxCloneService::new(service);
+        let redaction = Redaction::new(context.db.now());
+        Self { context, writer, drain, rate_limit, service, redaction, db }
+    }
+
+    /// Starts the API with an account that has a balance of 1.0000, and returns its live key.
+    pub(crate) async fn with_key() -> (Self, String) {
+        let api = Self::start().await;
+        let key = api.live_key("ann@example.com", 1_000_000).await;
+        (api, key)
+    }
+
+    /// Creates an account and returns its live key.
+    pub(crate) async fn live_key(&self, email: &str, balance: i64) -> String {
+        let account = self.account(email, balance).await;
+        self.key(account, Mode::Live, Scopes::ALL).await
+    }
+
+    pub(crate) async fn account(&self, email: &str, balance: i64) -> AccountId {
+        let made = accounts::create(&self.context, email, "EUR", false).await.unwrap().unwrap();
+        let (amount, note) = (Amount(balance), CreditNote::default());
+        if balance > 0 {
+            accounts::credit(&self.context, made, amount, &note).await.unwrap();
+        }
+        made
+    }
+
+    pub(crate) async fn key(&self, account: AccountId, mode: Mode, scopes: Scopes) -> String {
+        let (by, name) = (Actor::operator(account), "key".parse().unwrap());
+        let random = self.context.random::<64>().unwrap();
+        let spec = KeySpec { mode, scopes, name: &name };
+        let (_, key) = api_keys::create(&self.context, &by, spec, &random).await.unwrap();
+        key.reveal().to_owned()
+    }
+
+    pub(crate) async fn get(&self, key: &str, path: &str) -> ApiResponse {
+        self.ask(request("GET", key, path), "").await
+    }
+
+    pub(crate) async fn delete(&self, key: &str, path: &str) -> ApiResponse {
+        self.ask(request("DELETE", key, path), "").await
+    }
+
+    pub(crate) async fn post(&self, key: &str, path: &str, body: &Value) -> ApiResponse {
+        self.ask(json_request(key, path), body.to_string()).await
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        request: request::Builder,
+        body: impl Into<Body>,
+    ) -> ApiResponse {
+        let request = request.header("X-Request-Id", "test").body(body.into()).unwrap();
+        let (head, body) = self.service.clone().oneshot(request).await.unwrap().into_parts();
+        let body = String::from_utf8(to_bytes(body, usize::MAX).await.unwrap().into()).unwrap();
+        ApiResponse::new(head.status, head.headers, body, |shown| self.redaction.apply(shown))
+    }
+}
