@@ -4,7 +4,7 @@ use crate::support::TestApi;
 use heliograph_domain::id::CarrierId;
 use heliograph_domain::inbound::IncomingSms;
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::{Receipt, Verdict};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_service::kernel::commands::claim::ClaimMessages;
 use heliograph_service::kernel::commands::command::Command;
@@ -43,8 +43,13 @@ impl<'a> FakeCarrier<'a> {
     }
 
     /// Sends a delivery receipt.
-    pub(crate) async fn report(&self, smsc_id: &str, recipient: Recipient, verdict: Verdict) {
-        let receipt = Receipt { smsc_id: smsc_id.to_owned(), recipient, verdict };
+    pub(crate) async fn report(
+        &self,
+        smsc_id: &str,
+        recipient: Recipient,
+        outcome: ReceiptOutcome,
+    ) {
+        let receipt = Receipt { smsc_id: smsc_id.to_owned(), recipient, outcome };
         let receipts = vec![(self.id, receipt)];
         self.record(Progress { receipts, ..Progress::default() }).await;
     }

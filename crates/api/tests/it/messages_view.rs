@@ -5,7 +5,7 @@ use crate::support::TestApi;
 use heliograph_domain::account::{Mode, Scopes};
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::Verdict;
+use heliograph_domain::receipt::ReceiptOutcome;
 use insta::assert_snapshot;
 use serde_json::json;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn delivered_message_has_its_timeline() {
     let carrier = FakeCarrier::new(&api).await;
     carrier.accept_all().await;
     api.db.clock.advance(Duration::from_secs(1));
-    carrier.report("order-7", ANN, Verdict::Delivered).await;
+    carrier.report("order-7", ANN, ReceiptOutcome::Delivered).await;
     let message = api.get(&key, &message).await;
     let fields = ["status", "partsAccepted", "partsDelivered", "sentAt", "doneAt", "timeline"];
     assert_snapshot!(message.fields(fields), @r#"
@@ -49,7 +49,7 @@ async fn failed_message_has_its_reason() {
     let carrier = FakeCarrier::new(&api).await;
     carrier.accept_all().await;
     let failure = Failure { code: FailureCode::Unreachable, carrier_code: Some("001".to_owned()) };
-    carrier.report("order-7", ANN, Verdict::Failed(failure)).await;
+    carrier.report("order-7", ANN, ReceiptOutcome::Failed(failure)).await;
     let message = api.get(&key, &message).await;
     assert_snapshot!(message.fields(["status", "failure"]), @r#"
     status: "FAILED"

@@ -13,7 +13,7 @@ use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
 use heliograph_http::DrainController;
-use heliograph_http::layers::around::AroundLayer;
+use heliograph_http::layers::around::{Around, AroundService};
 use heliograph_http::layers::in_flight::InFlightLimit;
 use heliograph_service::identity::accounts;
 use heliograph_service::identity::api_keys::{self, KeySpec, Keyring};
@@ -24,8 +24,8 @@ use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::watch;
+use tower::ServiceExt;
 use tower::util::BoxCloneService;
-use tower::{ServiceBuilder, ServiceExt};
 
 /// The API of a node without network and without carriers: messages stay queued.
 pub(crate) struct TestApi {
@@ -66,11 +66,8 @@ impl TestApi {
         let except = heliograph_api::MONITORING_PATHS;
         let in_flight =
             InFlightLimit { gate: drain.gate(), except, reject: heliograph_api::overloaded };
-        let service = ServiceBuilder::new()
-            .layer(AroundLayer(ProblemDocuments))
-            .layer(AroundLayer(RateLimitByKey(state)))
-            .layer(AroundLayer(in_flight))
-            .service(router);
+        let middleware = ProblemDocuments.around(RateLimitByKey(state)).around(in_flight);
+        let service = AroundService::new(middleware, router);
         let service = BoxCloneService::new(service);
         let redaction = Redaction::new(context.db.now());
         Self { context, writer, drain, rate_limit, service, redaction, db }
