@@ -1,0 +1,124 @@
+//! The virtual handsets.
+
+use crate::support::site::Site;
+use heliograph_domain::account::{Mode, Role};
+use heliograph_domain::money::Amount;
+use insta::assert_snapshot;
+
+const SEND: &str = "/phone/send";
+const HERE: &str = "/phone/447700900123";
+const REPLY: &str = "/phone/447700900123/reply";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_message_arrives_and_is_answered() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let page = ann.get("/phone").await;
+    assert_snapshot!(page.main(), @r#"
+    200
+    Phone
+    A virtual handset for test messages. Reply to see receipts, inbound messages and webhooks in action.
+    No messages yet
+    Test messages arrive here.
+    Send your first message
+    To [+447700900123]
+    Any number. In test mode, each number is a virtual handset.
+    From [Heliograph]
+    Text [Hello from Heliograph 👋 Reply to this message!]
+    (Send test message)
+    Or use the API
+    ()
+    curl http://localhost/v1/send/sms -H 'Authorization: Bearer YOUR_TEST_KEY' -H 'Content-Type: application/json' -d '{"originator":"Heliograph","recipient":"+447700900123","text":"Hello, world"}'
+    Replace YOUR_TEST_KEY with a test key: create an API key.
+    "#);
+    assert_snapshot!(ann.send(&page, SEND, &[]).await.head(), @"303 /phone/447700900123");
+    site.deliver(Mode::Test).await;
+    let page = ann.get("/phone").await;
+    assert_snapshot!(page.part("id=\"phone\""), @"
+    200
+    +447700900123 Hello from Heliograph 👋 Reply to this message! TIME
+    Send a test message
+    To [+447700900123]
+    Any number. In test mode, each number is a virtual handset.
+    From [Heliograph]
+    Text [Hello from Heliograph 👋 Reply to this message!]
+    (Send test message)
+    Heliograph
+    to +447700900123
+    DATE
+    Hello from Heliograph 👋 Reply to this message!
+    TIME Delivered · Details
+    Reply as +447700900123 []
+    ()
+    Timeline
+    Accepted 0 ms
+    1 segment, Unicode (UCS-2)
+    Sent to carrier 0 ms
+    Delivered 0 ms
+    Webhooks
+    No webhook endpoints. Add an endpoint to receive receipts and replies.
+    ");
+    let blank = ann.send(&page, REPLY, &[("text", " ")]).await;
+    assert_snapshot!(blank.error("reply"), @"422 ✗ Enter a reply, or select one above.");
+    for _ in 0..2 {
+        assert_eq!(ann.send(&page, REPLY, &[("text", "Hi!")]).await.head(), format!("303 {HERE}"));
+    }
+    let replies = site.db.query_raw("SELECT text FROM handset_replies").await;
+    assert_eq!(replies, [["Hi!"]]);
+    site.receive(&ann, "447700900123", "Heliograph", "STOP").await;
+    assert_snapshot!(ann.get(HERE).await.part("id=\"bubbles\""), @"
+    200
+    DATE
+    Hello from Heliograph 👋 Reply to this message!
+    TIME Delivered · Details
+    You: STOP
+    TIME
+    This handset has opted out. Messages to it are rejected until it texts START.
+    ");
+    let refused = ann.send(&page, SEND, &[]).await;
+    assert_snapshot!(refused.part("action=\"/phone/send\""), @"
+    422
+    To [+447700900123]
+    ✗ This recipient has opted out (STOP), so the message was not sent. The recipient can text START to opt back in.
+    From [Heliograph]
+    Text [Hello from Heliograph 👋 Reply to this message!]
+    (Send test message)
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_of_a_test_message_are_at_their_fields() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let typed = [("recipient", "abc"), ("originator", "<Shop>"), ("text", "")];
+    let refused = ann.fill("/phone", SEND, &typed).await;
+    assert_snapshot!(refused.part("action=\"/phone/send\""), @"
+    422
+    To [abc]
+    ✗ 'a' is not allowed in a phone number: use the international format, like +447700900123.
+    From [<Shop>]
+    ✗ '<' is not allowed in an originator: use the letters A to Z, digits, spaces and + - _ & ..
+    Text []
+    ✗ The text must not be empty.
+    (Send test message)
+    ");
+    assert_snapshot!(ann.post(SEND, &typed).await.head(), @"403");
+    assert_snapshot!(ann.get("/phone/x").await.head(), @"404");
+    let key = "0190b0a0-6f2e-7c3d-8a41-2b5c9d7e1f30";
+    let reply = [("text", "Hi!"), ("idempotency_key", key)];
+    assert_snapshot!(ann.submit(REPLY, &reply).await.head(), @"404");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_viewer_and_live_mode_cannot_use_the_handsets() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let page = ann.get("/phone").await;
+    let vic = site.member(&ann, "vic@example.com", Role::Viewer).await;
+    assert!(vic.get("/phone").await.main().contains("You have read-only access."));
+    assert_snapshot!(vic.submit(SEND, &[]).await.head(), @"403");
+    ann.go_live(Amount::ZERO).await;
+    assert_snapshot!(ann.get("/phone").await.head(), @"303 /messages");
+    assert_snapshot!(ann.send(&page, SEND, &[]).await.head(), @"409");
+    assert_snapshot!(ann.submit(SEND, &[]).await.head(), @"404");
+}
