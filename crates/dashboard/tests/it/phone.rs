@@ -19,7 +19,7 @@ async fn a_test_message_arrives_and_is_answered() {
     Phone
     A virtual handset for test messages. Reply to see receipts, inbound messages and webhooks in action.
     No messages yet
-    Test messages arrive here.
+    Send a test message to see it arrive here.
     Send your first message
     To [+447700900123]
     Any number. In test mode, each number is a virtual handset.
