@@ -7,6 +7,7 @@ use crate::state::ApiState;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_service::kernel::metrics::metrics;
 use std::sync::Arc;
 
 /// The paths of the monitoring endpoints: they are served also when the node is overloaded or shuts
@@ -65,7 +66,7 @@ async fn readyz(State(app): State<Arc<ApiState>>) -> Response {
 }
 
 /// Returns the metrics in the Prometheus text format.
-async fn metrics_page(State(app): State<Arc<ApiState>>) -> Response {
+async fn metrics_page() -> Response {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], (app.metrics)()).into_response()
+    ([(header::CONTENT_TYPE, kind)], metrics().render()).into_response()
 }

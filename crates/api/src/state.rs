@@ -5,7 +5,6 @@ use heliograph_http::RequestGate;
 use heliograph_service::identity::api_keys::Keyring;
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::writer::Writer;
-use std::sync::Arc;
 
 /// The state of the API.
 pub struct ApiState {
@@ -19,6 +18,4 @@ pub struct ApiState {
     pub rate_limit: RateLimit,
     /// Tells whether the node drains.
     pub gate: RequestGate,
-    /// Renders the metrics in the Prometheus text format.
-    pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
 }

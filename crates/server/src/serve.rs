@@ -24,7 +24,6 @@ use heliograph_service::messaging::dispatch::DispatchQueues;
 use heliograph_service::operations::nodes;
 use heliograph_service::operations::numbers;
 use heliograph_service::webhooks::events::DeliveryQueues;
-use metrics_exporter_prometheus::PrometheusHandle;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -65,7 +64,6 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     mailer(&config)?;
     let data = data_dir::create(&config)?;
     let _lock = data_dir::lock(data)?;
-    let metrics = telemetry::metrics()?;
     let db = open_database(&config).await?;
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
@@ -82,7 +80,6 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     };
     let writer = start_writer(deps, inbox)?;
     let mut running = RunningNode::new(writer, config.limits.max_in_flight);
-    running.background.spawn(telemetry::upkeep(metrics.clone(), running.stop.subscribe()));
     let keyring = Keyring::default();
     let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
     running.background.spawn(usage);
@@ -95,7 +92,6 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
         message_queues,
         delivery_queues,
         keyring: keyring.clone(),
-        metrics,
     };
     if roles.contains(&NodeRole::Engine) {
         node.start_engine(numbers, &mut running).await?;
@@ -119,7 +115,6 @@ struct Node<'a> {
     message_queues: DispatchQueues,
     delivery_queues: DeliveryQueues,
     keyring: Keyring,
-    metrics: PrometheusHandle,
 }
 
 impl Node<'_> {
@@ -158,7 +153,6 @@ impl Node<'_> {
         let stop = running.stop.subscribe();
         let task = rate_limit_share::run(self.context.clone(), limit, share, stop);
         running.background.spawn(task);
-        let metrics = self.metrics.clone();
         let (context, writer) = (self.context.clone(), self.writer.clone());
         let gate = running.drain_controller.gate();
         let dashboard = DashboardState {
@@ -173,7 +167,6 @@ impl Node<'_> {
             keyring: self.keyring.clone(),
             rate_limit: RateLimit::new(shares),
             gate: gate.clone(),
-            metrics: Arc::new(move || metrics.render()),
         };
         let behind_proxy = self.config.server.behind_proxy;
         let options = ServerOptions { gate, behind_proxy, tls, open_files: files };

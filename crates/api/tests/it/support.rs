@@ -58,7 +58,6 @@ impl TestApi {
             keyring: Keyring::default(),
             rate_limit: RateLimit::new(share),
             gate: drain.gate(),
-            metrics: Arc::new(|| "heliograph_accepted_total 4\n".to_owned()),
         });
         let router = heliograph_api::router(state.clone())
             .fallback(async || heliograph_api::not_found())

@@ -17,7 +17,6 @@ use uuid::Uuid;
 pub type NamedSchemas = Vec<(String, RefOr<Schema>)>;
 
 /// The documentation of one kind of event.
-#[derive(Debug)]
 pub struct EventDoc {
     /// The `type` on the wire.
     pub kind: &'static str,

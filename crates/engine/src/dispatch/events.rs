@@ -5,6 +5,7 @@ use crate::pending_batch::PendingBatch;
 use heliograph_carrier::carrier::{Ack, CarrierEvent};
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_service::kernel::commands::progress::{InboundUpdate, KeywordReply};
+use heliograph_service::kernel::metrics::metrics;
 use heliograph_service::messaging::messages;
 
 impl Dispatcher {
@@ -35,17 +36,17 @@ impl Dispatcher {
             }
         }
         let settled = batch.progress.settlements.len() as u64;
-        metrics::counter!("heliograph_settled_total").increment(settled);
+        metrics().settled.inc_by(settled);
         let inbound = batch.progress.inbound.len() as u64;
-        metrics::counter!("heliograph_receipts_total").increment(receipts);
-        metrics::counter!("heliograph_inbound_total").increment(inbound);
+        metrics().receipts.inc_by(receipts);
+        metrics().inbound.inc_by(inbound);
         self.commit(batch).await;
     }
 
     fn set_available(&self, bound: bool) {
         self.queue.set_available(bound);
-        let gauge = metrics::gauge!("heliograph_carrier_bound", "carrier" => self.name.clone());
-        gauge.set(f64::from(u8::from(bound)));
+        let gauge = metrics().carrier_bound.with_label_values(&[&self.name]);
+        gauge.set(i64::from(bound));
     }
 
     fn on_outcome(&mut self, token: u64, outcome: (u8, SubmitOutcome), batch: &mut PendingBatch) {

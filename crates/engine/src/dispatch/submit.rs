@@ -8,12 +8,13 @@ use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::submission::{Recall, Submission, SubmitOutcome};
 use heliograph_domain::text;
 use heliograph_service::kernel::commands::claim::DispatchItem;
+use heliograph_service::kernel::metrics::metrics;
 use heliograph_service::messaging::inbound;
 
 impl Dispatcher {
     /// Submits messages to the carrier, part by part.
     pub(super) fn submit_all(&mut self, arrived: Vec<DispatchItem>) {
-        metrics::counter!("heliograph_dispatched_total").increment(arrived.len() as u64);
+        metrics().dispatched.inc_by(arrived.len() as u64);
         for item in arrived {
             self.submit(item);
         }

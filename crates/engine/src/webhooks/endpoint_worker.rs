@@ -22,6 +22,7 @@ use heliograph_service::kernel::commands::report_deliveries::{
 };
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::local_queue::LocalQueue;
+use heliograph_service::kernel::metrics::metrics;
 use heliograph_service::kernel::writer::{self, Writer};
 use heliograph_service::webhooks::deliveries::{self, WebhookResponse};
 use heliograph_service::webhooks::events::DeliveryQueues;
@@ -285,7 +286,7 @@ impl EndpointWorker {
         let result = match &outcome {
             DeliveryOutcome::Delivered { .. } => {
                 self.breaker.record_success(took);
-                "taken"
+                "delivered"
             }
             DeliveryOutcome::Failed { failure, .. } => {
                 self.breaker.record_failure(Instant::now(), fastrand::f64());
@@ -294,9 +295,9 @@ impl EndpointWorker {
                 tracing::debug!(endpoint = self.id.0, %event, ?outcome, detail, "webhook failed");
                 "failed"
             }
-            DeliveryOutcome::NotAttempted => "put off",
+            DeliveryOutcome::NotAttempted => "postponed",
         };
-        metrics::counter!("heliograph_webhook_attempts_total", "result" => result).increment(1);
+        metrics().webhook_attempts.with_label_values(&[result]).inc();
         if self.queue.is_available() != self.breaker.is_healthy() {
             self.queue.set_available(self.breaker.is_healthy());
         }

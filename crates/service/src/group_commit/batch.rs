@@ -11,6 +11,7 @@ use crate::kernel::commands::claim::DispatchItem;
 use crate::kernel::commands::command::Batch;
 use crate::kernel::commands::progress::KeywordReply;
 use crate::kernel::context::Context;
+use crate::kernel::metrics::metrics;
 use crate::messaging::accept::{self, CheckedAccepts, StoredBatch};
 use crate::messaging::cancel;
 use crate::messaging::dispatch::{self, DispatchQueues};
@@ -136,7 +137,7 @@ pub fn answer(deps: &WriterDeps, batch: Batch, replies: BatchReplies) {
         stored, claimed, cancelled, collected, confirmations, pending, since, ..
     } = replies;
     let made = stored.outcomes.iter().filter(|v| **v == AcceptOutcome::Done).count();
-    metrics::counter!("heliograph_accepted_total").increment(made as u64);
+    metrics().accepted.inc_by(made as u64);
     for (command, confirmations) in batch.progress.into_iter().zip(confirmations) {
         let _ = command.reply.send(Ok(confirmations));
     }

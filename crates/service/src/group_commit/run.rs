@@ -5,6 +5,7 @@
 
 use crate::group_commit::batch::{self, BatchReplies, CommitProbe, WriterDeps};
 use crate::kernel::commands::command::Batch;
+use crate::kernel::metrics::metrics;
 use crate::kernel::writer::Inbox;
 use async_recursion::async_recursion as boxed;
 use heliograph_store::messaging::inbound_messages;
@@ -29,11 +30,10 @@ pub async fn run(deps: WriterDeps, mut inbox: Inbox) {
         {
             batch.push(next);
         }
-        metrics::histogram!("heliograph_writer_batch_rows").record(batch.weight() as f64);
+        metrics().writer_batch_rows.observe(batch.weight() as f64);
         let started = Instant::now();
         write(&deps, batch).await;
-        metrics::histogram!("heliograph_writer_commit_seconds")
-            .record(started.elapsed().as_secs_f64());
+        metrics().writer_commit.observe(started.elapsed().as_secs_f64());
     }
 }
 

@@ -7,5 +7,6 @@ pub mod context;
 pub mod error;
 pub mod idempotency;
 pub mod local_queue;
+pub mod metrics;
 pub mod notifier;
 pub mod writer;

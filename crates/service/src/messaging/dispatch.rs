@@ -5,6 +5,7 @@ use crate::kernel::commands::claim::{ClaimMessages, DispatchItem};
 use crate::kernel::commands::progress::{NextStep, Settlement};
 use crate::kernel::context::Context;
 use crate::kernel::local_queue;
+use crate::kernel::metrics::metrics;
 use crate::messaging::progress::MessageChanges;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{CarrierId, NodeId};
@@ -116,8 +117,8 @@ pub async fn measure(cx: &Context) -> StoreResult<()> {
     for (carrier, name) in carriers::list(&mut conn).await? {
         let (depth, oldest) = queue::depth(&mut conn, carrier).await?;
         let age = oldest.map_or(0.0, |due| cx.db.now().since(due).as_secs_f64());
-        metrics::gauge!("heliograph_queue_depth", "carrier" => name.clone()).set(depth as f64);
-        metrics::gauge!("heliograph_queue_oldest_due_seconds", "carrier" => name).set(age);
+        metrics().queue_depth.with_label_values(&[&name]).set(depth);
+        metrics().queue_oldest_due.with_label_values(&[&name]).set(age);
     }
     Ok(())
 }

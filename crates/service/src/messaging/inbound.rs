@@ -3,6 +3,7 @@
 
 use crate::kernel::commands::progress::{InboundUpdate, KeywordReply};
 use crate::kernel::context::Context;
+use crate::kernel::metrics::metrics;
 use crate::messaging::keywords;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Mode;
@@ -157,7 +158,7 @@ async fn resolve(
         None => numbers::owner(tx, &whole.to).await?.map(|account| (account, Mode::Live)),
     };
     if owner.is_none() {
-        metrics::counter!("heliograph_inbound_unclaimed_total").increment(1);
+        metrics().inbound_unclaimed.inc();
         tracing::warn!(to = whole.to, "inbound message for an unassigned number stored");
     }
     let (account, mode) = owner.unwrap_or((inbound_messages::UNASSIGNED, Mode::Live));

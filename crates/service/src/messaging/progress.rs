@@ -6,6 +6,7 @@
 
 use crate::billing::charging::BalanceChanges;
 use crate::kernel::commands::progress::{NextStep, Settlement};
+use crate::kernel::metrics::metrics;
 use crate::webhooks::events::EndedMessage;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
@@ -340,7 +341,6 @@ fn log(id: MessageId, before: &MessageState, after: &MessageState) {
     // The field `message` is reserved for the log text.
     tracing::info!(id = %id, status = after.status.name(), failure, "message status changed");
     if after.status == MessageStatus::Failed {
-        metrics::counter!("heliograph_messages_failed_total", "reason" => failure.unwrap_or(""))
-            .increment(1);
+        metrics().messages_failed.with_label_values(&[failure.unwrap_or("")]).inc();
     }
 }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// The number of rows per table: more than are copied at once.
 const ROWS: i64 = 2_100;
 
-/// Tables of the engine or of refinery, which are not copied.
-const NOT_OURS: &str = "name LIKE 'sqlite%' OR name = 'refinery_schema_history'";
+/// Tables of the engine, and the table of migrations, which are not copied.
+const NOT_OURS: &str = "name LIKE 'sqlite%' OR name = 'schema_migrations'";
 
 /// Returns the table names from the catalogue of the file.
 fn tables(conn: &Connection) -> Vec<String> {
@@ -154,8 +154,8 @@ async fn an_older_backup_is_migrated() {
         }
         conn.execute("ATTACH $1 AS new", [new.to_str().unwrap()]).unwrap();
         conn.execute_batch(&format!(
-            "CREATE TABLE refinery_schema_history AS
-                 SELECT * FROM new.refinery_schema_history WHERE version <= {version};
+            "CREATE TABLE schema_migrations AS
+                 SELECT * FROM new.schema_migrations WHERE version <= {version};
              INSERT INTO accounts SELECT * FROM new.accounts WHERE id <= 7;",
         ))
         .unwrap();
@@ -226,14 +226,11 @@ async fn an_invalid_backup_is_rejected_with_the_reason() {
         (put("half", &whole[..whole.len() / 2]), "malformed"),
         (put("damaged", &damaged), "damaged"),
         (
-            altered("newer", "INSERT INTO refinery_schema_history VALUES (99, 'later', '', '1')"),
+            altered("newer", "INSERT INTO schema_migrations VALUES (99, 'later', '', '1')"),
             "schema has version 99",
         ),
         (
-            altered(
-                "foreign",
-                "UPDATE refinery_schema_history SET checksum = '1' WHERE version = 1",
-            ),
+            altered("foreign", "UPDATE schema_migrations SET checksum = '1' WHERE version = 1"),
             "not Heliograph's",
         ),
         (

@@ -24,10 +24,8 @@ fn both_engines_have_the_same_migrations() {
 }
 
 async fn history(db: &TestDb) -> Vec<Vec<String>> {
-    db.query_raw(
-        "SELECT CAST(version AS text), name, applied_on FROM refinery_schema_history ORDER BY 1",
-    )
-    .await
+    db.query_raw("SELECT CAST(version AS text), name, applied_at FROM schema_migrations ORDER BY 1")
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

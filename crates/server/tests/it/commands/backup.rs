@@ -201,7 +201,7 @@ fn an_invalid_backup_changes_nothing() {
     let change = |path: &Path, sql: &str| {
         rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
     };
-    change(&at("newer"), "INSERT INTO refinery_schema_history VALUES (99, 'later', '', '1')");
+    change(&at("newer"), "INSERT INTO schema_migrations VALUES (99, 'later', '', '1')");
     change(&at("other"), "CREATE TABLE t (a)");
     for (name, hint) in [
         ("gone", "No such file"),

@@ -29,7 +29,7 @@ fn an_empty_database_is_migrated() {
     let again = server.json(&["migrate"]);
     assert_eq!((&again["from"], &again["upToDate"]), (&stdout["to"], &json!(true)));
     server.database.change(
-        "INSERT INTO refinery_schema_history (version, name, applied_on, checksum)
+        "INSERT INTO schema_migrations (version, name, applied_at, checksum)
          VALUES (99, 'later', '2030-01-01T00:00:00Z', '1')",
     );
     let (code, _, stderr) = server.run_text(&["migrate", "--check"]);

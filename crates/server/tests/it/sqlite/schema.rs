@@ -15,7 +15,8 @@ fn an_older_schema_is_migrated() {
     let conn = rusqlite::Connection::open(&file).unwrap();
     conn.execute_batch(&std::fs::read_to_string(first).unwrap()).unwrap();
     conn.execute("ATTACH $1 AS new", [new.to_str().unwrap()]).unwrap();
-    let history = "CREATE TABLE refinery_schema_history AS SELECT * FROM new.refinery_schema_history WHERE version = 1";
+    let history =
+        "CREATE TABLE schema_migrations AS SELECT * FROM new.schema_migrations WHERE version = 1";
     conn.execute_batch(history).unwrap();
     drop(conn);
     let before = std::fs::read(&file).unwrap();

@@ -28,8 +28,8 @@ const INDEXES: [&str; 2] = [
 async fn query([sqlite, postgres]: [&str; 2]) -> [Vec<Vec<String>>; 2] {
     let on_postgres = TestDb::postgres().await.query_raw(postgres).await;
     let on_sqlite = TestDb::sqlite().await.query_raw(sqlite).await;
-    // The tables of refinery and of SQLite itself are not compared.
-    let others = ["refinery_schema_history", "sqlite_sequence"];
+    // The table of migrations and those of SQLite itself are not compared.
+    let others = ["schema_migrations", "sqlite_sequence"];
     let compared =
         |all: Vec<Vec<String>>| all.into_iter().filter(|r| !others.contains(&&*r[0])).collect();
     [on_sqlite, on_postgres].map(compared)
