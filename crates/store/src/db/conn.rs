@@ -70,13 +70,15 @@ impl Conn {
     }
 
     /// Runs a statement and reads its rows.
-    pub(crate) async fn query<T>(
+    pub(crate) async fn query<T: Send>(
         &mut self,
         sql: &'static str,
         params: &[Value<'_>],
-        read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+        read: impl FnMut(&mut Row<'_>) -> StoreResult<T> + Send,
     ) -> StoreResult<Vec<T>> {
-        self.query_made(sql, params, read).await
+        let mut found = Vec::new();
+        self.for_each(sql, params, &mut push_to(&mut found, read)).await?;
+        Ok(found)
     }
 
     /// Runs a statement whose text is generated from names of the catalogue, never from input, and
@@ -93,26 +95,46 @@ impl Conn {
     }
 
     /// Runs a statement with a generated text, as [`Self::execute_made`] does, and reads its rows.
-    pub(crate) async fn query_made<T>(
+    pub(crate) async fn query_made<T: Send>(
         &mut self,
         sql: &str,
         params: &[Value<'_>],
-        mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+        read: impl FnMut(&mut Row<'_>) -> StoreResult<T> + Send,
     ) -> StoreResult<Vec<T>> {
-        match self {
-            Self::Sqlite(c) => collect(&mut read, |each| c.query(sql, params, each)),
-            Self::Postgres(c) => read_all(&c.query(sql, params).await?, read),
-        }
+        let mut found = Vec::new();
+        self.for_each(sql, params, &mut push_to(&mut found, read)).await?;
+        Ok(found)
     }
 
     /// Runs a statement that returns at most one row.
-    pub(crate) async fn query_one<T>(
+    pub(crate) async fn query_one<T: Send>(
         &mut self,
         sql: &'static str,
         params: &[Value<'_>],
-        read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+        mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T> + Send,
     ) -> StoreResult<Option<T>> {
-        Ok(self.query(sql, params, read).await?.into_iter().next())
+        let mut found = None;
+        let mut first = |row: &mut Row<'_>| {
+            let row = read(row)?;
+            found.get_or_insert(row);
+            Ok(())
+        };
+        self.for_each(sql, params, &mut first).await?;
+        Ok(found)
+    }
+
+    /// Runs a statement and passes each of its rows to `each`. Only its callers are generic, so
+    /// that it is compiled once.
+    async fn for_each(
+        &mut self,
+        sql: &str,
+        params: &[Value<'_>],
+        each: EachRow<'_>,
+    ) -> StoreResult<()> {
+        match self {
+            Self::Sqlite(c) => c.query(sql, params, each),
+            Self::Postgres(c) => read_all(&c.query(sql, params).await?, each),
+        }
     }
 
     /// Runs a bulk statement for all `rows` and returns the number of rows it changed.
@@ -136,26 +158,38 @@ impl Conn {
     }
 
     /// Runs a bulk statement for all `rows` and reads the rows it returns, in any order.
-    pub(crate) async fn bulk_query<T>(
+    pub(crate) async fn bulk_query<T: Send>(
         &mut self,
         bulk: &Bulk,
         rows: &Rows<'_>,
-        mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
+        read: impl FnMut(&mut Row<'_>) -> StoreResult<T> + Send,
     ) -> StoreResult<Vec<T>> {
+        let mut found = Vec::new();
+        self.for_each_of_bulk(bulk, rows, &mut push_to(&mut found, read)).await?;
+        Ok(found)
+    }
+
+    /// Runs a bulk statement for all `rows` and passes each row it returns to `each`.
+    async fn for_each_of_bulk(
+        &mut self,
+        bulk: &Bulk,
+        rows: &Rows<'_>,
+        each: EachRow<'_>,
+    ) -> StoreResult<()> {
         match self {
-            _ if rows.is_empty() => Ok(Vec::new()),
-            Self::Sqlite(c) => collect(&mut read, |each| c.bulk_query(&bulk.each, rows, each)),
-            Self::Postgres(c) => read_all(&c.bulk_query(&bulk.all, rows).await?, read),
+            _ if rows.is_empty() => Ok(()),
+            Self::Sqlite(c) => c.bulk_query(&bulk.each, rows, each),
+            Self::Postgres(c) => read_all(&c.bulk_query(&bulk.all, rows).await?, each),
         }
     }
 
     /// Runs a query that a table's module has prepared.
-    pub async fn query_many<T>(&mut self, ask: BulkQuery<'_, T>) -> StoreResult<Vec<T>> {
+    pub async fn query_many<T: Send>(&mut self, ask: BulkQuery<'_, T>) -> StoreResult<Vec<T>> {
         self.bulk_query(ask.bulk, &ask.rows, ask.read).await
     }
 
     /// Runs two queries. PostgreSQL receives both in one round trip.
-    pub async fn query_both<T, U>(
+    pub async fn query_both<T: Send, U: Send>(
         &mut self,
         one: BulkQuery<'_, T>,
         two: BulkQuery<'_, U>,
@@ -164,7 +198,10 @@ impl Conn {
             Self::Postgres(c) if !one.rows.is_empty() && !two.rows.is_empty() => {
                 let statements = ((&*one.bulk.all, &one.rows), (&*two.bulk.all, &two.rows));
                 let (first, second) = c.query_both(statements.0, statements.1).await?;
-                Ok((read_all(&first, one.read)?, read_all(&second, two.read)?))
+                let (mut found_one, mut found_two) = (Vec::new(), Vec::new());
+                read_all(&first, &mut push_to(&mut found_one, one.read))?;
+                read_all(&second, &mut push_to(&mut found_two, two.read))?;
+                Ok((found_one, found_two))
             }
             _ => Ok((self.query_many(one).await?, self.query_many(two).await?)),
         }
@@ -179,23 +216,18 @@ impl Conn {
     }
 }
 
-/// Reads all rows that a query of SQLite finds.
-fn collect<T>(
-    mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
-    query: impl FnOnce(EachRow<'_>) -> StoreResult<()>,
-) -> StoreResult<Vec<T>> {
-    let mut found = Vec::new();
-    query(&mut |row| {
+/// Returns a function that reads a row and adds the result to `found`.
+fn push_to<T: Send>(
+    found: &mut Vec<T>,
+    mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T> + Send,
+) -> impl FnMut(&mut Row<'_>) -> StoreResult<()> + Send {
+    move |row| {
         found.push(read(row)?);
         Ok(())
-    })?;
-    Ok(found)
+    }
 }
 
-/// Reads all rows of a result of PostgreSQL.
-fn read_all<T>(
-    rows: &[PostgresRow],
-    mut read: impl FnMut(&mut Row<'_>) -> StoreResult<T>,
-) -> StoreResult<Vec<T>> {
-    rows.iter().map(|row| read(&mut Row::postgres(row))).collect()
+/// Passes all rows of a result of PostgreSQL to `each`.
+fn read_all(rows: &[PostgresRow], each: EachRow<'_>) -> StoreResult<()> {
+    rows.iter().try_for_each(|row| each(&mut Row::postgres(row)))
 }

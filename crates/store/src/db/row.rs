@@ -15,7 +15,7 @@ pub(crate) struct Row<'r> {
 
 /// A function that is called with each row of a result. It is not a generic parameter, so that the
 /// code of the drivers is compiled once and not for each kind of row.
-pub(crate) type EachRow<'a> = &'a mut dyn FnMut(&mut Row<'_>) -> StoreResult<()>;
+pub(crate) type EachRow<'a> = &'a mut (dyn FnMut(&mut Row<'_>) -> StoreResult<()> + Send);
 
 /// A type that is read from one column.
 pub(crate) trait FromColumn: Sized {
