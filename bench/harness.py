@@ -314,7 +314,7 @@ class Harness:
             '[[carriers]]\nname = "bench"\nkind = "smpp"\nhost = "127.0.0.1"\n'
             f'port = {smpp_port}\nsystem_id = "bench"\npassword = "bench"\nwindow = {window}\n'
             '[[routes]]\nprefix = ""\ncarriers = ["bench"]\n'
-            f'[rates]\ndefault = "{PRICE:.4f}"\n'
+            f'[rates]\ndefault = "{PRICE:.4f}"\n[limits]\nrequests_per_second = 0\n'
             '[webhooks]\nallow_private = ["127.0.0.1/32"]\n'
             f'[telemetry]\nlog = "{self.args.log}"\n'
         )

@@ -1,15 +1,41 @@
 //! API key authentication (`Authorization: Bearer`).
 
+use crate::account_shares::AccountShare;
 use crate::error::Problem;
 use crate::state::ApiState;
 use axum::http::{HeaderMap, HeaderValue, header};
 use heliograph_domain::id::ApiKeyId;
 use heliograph_service::kernel::caller::Caller;
+use std::ops::Deref;
 use std::sync::Arc;
+
+/// The caller of a request, which counts as an open request of its account.
+#[derive(Debug)]
+pub(crate) struct Authenticated {
+    caller: Arc<Caller>,
+    /// The request's share in the node's capacity.
+    pub(crate) share: AccountShare,
+}
+
+impl Deref for Authenticated {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.caller
+    }
+}
 
 /// Authenticates the caller against the database, so that a revoked key fails at once on every
 /// node.
 pub(crate) async fn authenticate(
+    app: &ApiState,
+    headers: &HeaderMap,
+) -> Result<Authenticated, Problem> {
+    open(app, authenticate_again(app, headers).await?)
+}
+
+/// Authenticates the caller against the database, after [`authenticate_cached`].
+pub(crate) async fn authenticate_again(
     app: &ApiState,
     headers: &HeaderMap,
 ) -> Result<Arc<Caller>, Problem> {
@@ -22,8 +48,13 @@ pub(crate) async fn authenticate(
 pub(crate) async fn authenticate_cached(
     app: &ApiState,
     headers: &HeaderMap,
-) -> Result<Arc<Caller>, Problem> {
-    Ok(app.keyring.authenticate_cached(&app.context, bearer(headers)?).await?)
+) -> Result<Authenticated, Problem> {
+    open(app, app.keyring.authenticate_cached(&app.context, bearer(headers)?).await?)
+}
+
+fn open(app: &ApiState, caller: Arc<Caller>) -> Result<Authenticated, Problem> {
+    let share = app.shares.open(caller.account, app.gate.max_open_share())?;
+    Ok(Authenticated { caller, share })
 }
 
 /// Returns the id of the key if this node has verified it before. The key may have been revoked

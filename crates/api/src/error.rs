@@ -12,7 +12,7 @@ use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::layers::around::Around;
 use heliograph_http::layers::request_id::REQUEST_ID;
-use heliograph_service::kernel::error::{ConflictReason, Error};
+use heliograph_service::kernel::error::{ConflictReason, DestinationReason, Error};
 use serde::Serialize;
 use std::borrow::Cow;
 use utoipa::ToSchema;
@@ -86,6 +86,12 @@ impl Problem {
         Self::new(ProblemCode::RateLimited, detail)
     }
 
+    pub(crate) fn too_many_open_requests() -> Self {
+        let detail = "Too many requests of this client are open at the same time, and this one had \
+                      no effect. Retry after the time in Retry-After, with fewer requests at a time.";
+        Self::new(ProblemCode::RateLimited, detail)
+    }
+
     pub(crate) fn request_timeout() -> Self {
         Self::new(
             ProblemCode::RequestTimeout,
@@ -156,7 +162,9 @@ impl Problem {
             ProblemCode::InsufficientBalance => Error::InsufficientBalance.into(),
             ProblemCode::ScopeMissing => Error::Scope("send").into(),
             ProblemCode::RecipientOptedOut => Error::RecipientOptedOut.into(),
-            ProblemCode::DestinationNotAllowed => Error::DestinationNotAllowed.into(),
+            ProblemCode::DestinationNotAllowed => {
+                Error::DestinationNotAllowed(DestinationReason::NoRoute).into()
+            }
             ProblemCode::NotFound => Self::not_found(),
             ProblemCode::MethodNotAllowed => Self::method_not_allowed(),
             ProblemCode::RequestTimeout => Self::request_timeout(),
@@ -235,9 +243,16 @@ impl From<Error> for Problem {
                 "The account balance does not cover this message, and nothing was stored. Top up \
                  the account, or use a test key.",
             ),
-            Error::DestinationNotAllowed => Self::new(
+            Error::DestinationNotAllowed(reason) => Self::new(
                 ProblemCode::DestinationNotAllowed,
-                format!("{} Ask the operator to add a route.", limits::NO_ROUTE),
+                match reason {
+                    DestinationReason::NoRoute => {
+                        format!("{} Ask the operator to add a route.", limits::NO_ROUTE)
+                    }
+                    DestinationReason::NoPrice => {
+                        format!("{} Ask the operator to add a price.", limits::NO_PRICE)
+                    }
+                },
             ),
             Error::TooManyParts { parts, allowed } => Self::too_many_parts(parts, allowed),
             Error::IdempotencyKeyReused => problem(
@@ -321,4 +336,9 @@ pub fn method_not_allowed() -> Response {
 /// it shuts down.
 pub fn overloaded() -> Response {
     Problem::overloaded().into_response()
+}
+
+/// Returns the response to a client that has too many open requests.
+pub fn too_many_open_requests() -> Response {
+    Problem::too_many_open_requests().into_response()
 }

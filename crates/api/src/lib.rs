@@ -3,6 +3,7 @@
 //!
 //! Handlers parse the request, call one function of the service crate, and render the response.
 
+mod account_shares;
 mod auth;
 mod balance;
 mod body;
@@ -22,7 +23,9 @@ mod response;
 mod router;
 mod state;
 
-pub use error::{ProblemDocuments, method_not_allowed, not_found, overloaded};
+pub use error::{
+    ProblemDocuments, method_not_allowed, not_found, overloaded, too_many_open_requests,
+};
 pub use health::PATHS as MONITORING_PATHS;
 pub use rate_limit::RateLimit;
 pub use rate_limit_layer::RateLimitByKey;

@@ -125,7 +125,7 @@ async fn create(State(app): State<Arc<ApiState>>, request: Request) -> Result<Re
     let (head, body) = request.into_parts();
     let caller = auth::authenticate(&app, &head.headers).await?;
     query::require_empty(&head.uri)?;
-    let bytes = body::read_json(&head.headers, body, BODY_LIMIT).await?;
+    let bytes = body::read_json(&caller, &head.headers, body, BODY_LIMIT).await?;
     let NewListBody { name } = request::parse(&bytes)?;
     let key = idempotency::read_key(&head.headers, &bytes)?;
     let reply = |list: &OptoutList| {
@@ -270,7 +270,7 @@ async fn add(
     let (head, body) = request.into_parts();
     let caller = auth::authenticate(&app, &head.headers).await?;
     query::require_empty(&head.uri)?;
-    let bytes = body::read_json(&head.headers, body, BODY_LIMIT).await?;
+    let bytes = body::read_json(&caller, &head.headers, body, BODY_LIMIT).await?;
     let NewOptoutBody { number, note } = request::parse(&bytes)?;
     let key = idempotency::read_key(&head.headers, &bytes)?;
     let path = head.uri.path();
@@ -309,7 +309,7 @@ async fn import(
     let (head, body) = request.into_parts();
     let caller = auth::authenticate(&app, &head.headers).await?;
     query::require_empty(&head.uri)?;
-    let bytes = body::read_as("text/csv", &head.headers, body, IMPORT_LIMIT).await?;
+    let bytes = body::read_as("text/csv", &caller, &head.headers, body, IMPORT_LIMIT).await?;
     let key = idempotency::read_key(&head.headers, &bytes)?;
     let ParsedNumbers { numbers, invalid, errors } = number_file::parse_strict(&bytes)
         .map_err(|error| Problem::invalid(error.to_string(), Vec::new()))?;

@@ -1,5 +1,6 @@
 //! The state that every handler can use.
 
+use crate::account_shares::AccountShares;
 use crate::rate_limit::RateLimit;
 use heliograph_http::RequestGate;
 use heliograph_service::identity::api_keys::Keyring;
@@ -9,13 +10,28 @@ use heliograph_service::kernel::writer::Writer;
 /// The state of the API.
 pub struct ApiState {
     /// The context of the business rules.
-    pub context: Context,
+    pub(crate) context: Context,
     /// The handle of the database writer.
-    pub writer: Writer,
+    pub(crate) writer: Writer,
     /// Authenticates API keys.
-    pub keyring: Keyring,
+    pub(crate) keyring: Keyring,
     /// The rate limit of API keys.
-    pub rate_limit: RateLimit,
+    pub(crate) rate_limit: RateLimit,
     /// Tells whether the node drains.
-    pub gate: RequestGate,
+    pub(crate) gate: RequestGate,
+    /// The share of each account in the node's capacity.
+    pub(crate) shares: AccountShares,
+}
+
+impl ApiState {
+    /// Creates the state of a node.
+    pub fn new(
+        context: Context,
+        writer: Writer,
+        keyring: Keyring,
+        rate_limit: RateLimit,
+        gate: RequestGate,
+    ) -> Self {
+        Self { context, writer, keyring, rate_limit, gate, shares: AccountShares::default() }
+    }
 }

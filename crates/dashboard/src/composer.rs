@@ -69,7 +69,7 @@ pub(crate) fn notice(errors: &FieldErrors) -> Option<Notice> {
 pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), PageError> {
     match error {
         Error::RecipientOptedOut => errors.add("recipient", reasons::OPTED_OUT),
-        Error::DestinationNotAllowed => errors.add("recipient", limits::NO_ROUTE),
+        Error::DestinationNotAllowed(reason) => errors.add("recipient", reasons::refused(reason)),
         Error::TooManyParts { parts, allowed } => {
             errors.add("text", limits::message_parts(parts, allowed))
         }

@@ -14,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
+use heliograph_http::BodyError;
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
 
@@ -71,6 +72,17 @@ impl PageError {
         Self::too_large_because(text)
     }
 
+    fn form_timeout() -> Self {
+        let text = "The form took too long to arrive, and nothing was changed. Check your connection, go back \
+                    and submit it again.";
+        Self::message(StatusCode::REQUEST_TIMEOUT, "Request timeout", text)
+    }
+
+    fn overloaded() -> Self {
+        let text = "The server is busy, and nothing was changed. Go back and submit the form again in a moment.";
+        Self::message(StatusCode::SERVICE_UNAVAILABLE, "Server busy", text)
+    }
+
     /// A body above the limit, with the limit in the text.
     pub(crate) fn too_large_because(text: &str) -> Self {
         Self::message(StatusCode::PAYLOAD_TOO_LARGE, "Too large", text)
@@ -104,7 +116,7 @@ impl From<Error> for PageError {
             Error::WeakPassword(why) => Self::failed(&why.to_string()),
             Error::InsufficientBalance => Self::failed(reasons::NO_BALANCE),
             Error::RecipientOptedOut => Self::failed(reasons::OPTED_OUT),
-            Error::DestinationNotAllowed => Self::failed(limits::NO_ROUTE),
+            Error::DestinationNotAllowed(reason) => Self::failed(reasons::refused(reason)),
             Error::TooManyParts { parts, allowed } => {
                 Self::failed(&limits::message_parts(parts, allowed))
             }
@@ -121,6 +133,17 @@ impl From<Error> for PageError {
                 let text = "An internal error occurred. The operator can find the details in the server log.";
                 Self::message(StatusCode::INTERNAL_SERVER_ERROR, "Internal error", text)
             }
+        }
+    }
+}
+
+impl From<BodyError> for PageError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge(_) => Self::too_large(),
+            BodyError::Timeout => Self::form_timeout(),
+            BodyError::Overloaded => Self::overloaded(),
+            BodyError::Incomplete => Self::invalid_form(),
         }
     }
 }

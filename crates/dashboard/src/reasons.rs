@@ -1,7 +1,7 @@
 //! The wording of conflicts, and of messages that cannot be sent.
 
 use heliograph_domain::wording::{limits, sentence};
-use heliograph_service::kernel::error::ConflictReason;
+use heliograph_service::kernel::error::{ConflictReason, DestinationReason};
 use std::borrow::Cow;
 
 /// The text for a recipient who opted out.
@@ -13,6 +13,14 @@ pub(crate) const NO_BALANCE: &str = "Insufficient balance: the message was not s
 /// The text for a form that was submitted before with other content.
 pub(crate) const ALREADY_SENT: &str = "This form was already submitted with different content, and that message was \
                                        sent. Submit it again to send another message.";
+
+/// Explains why no message can be sent to a number.
+pub(crate) fn refused(reason: DestinationReason) -> &'static str {
+    match reason {
+        DestinationReason::NoRoute => limits::NO_ROUTE,
+        DestinationReason::NoPrice => limits::NO_PRICE,
+    }
+}
 
 /// Explains a conflict, and what to do.
 pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {

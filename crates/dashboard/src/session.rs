@@ -8,7 +8,6 @@ use crate::form::{self, Form};
 use crate::layout::{Layout, Notice};
 use crate::page;
 use crate::state::DashboardState;
-use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method, Uri, header};
@@ -195,7 +194,7 @@ pub(crate) async fn read_body(
     if !client::is_same_origin(headers) {
         return Err(PageError::csrf_failed());
     }
-    to_bytes(body, form::MAX_BYTES).await.map_err(|_| PageError::too_large())
+    heliograph_http::read_body(body, form::MAX_BYTES).await.map_err(PageError::from)
 }
 
 /// Redirects to a page that shows a notice: `key` is looked up by [`notice_from`] there.

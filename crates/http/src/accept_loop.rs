@@ -1,19 +1,20 @@
 //! The accept loop: accepts connections within limits, and ends them in order when the node drains.
 
-use crate::body_drain::DrainableBody;
+use crate::body::RequestBody;
+use crate::body_budget::{BodyBudget, BufferedBytes};
 use crate::certificate::Tls;
-use crate::client::ClientAddress;
+use crate::client::{ClientAddress, client_network};
 use crate::connection::HttpServer;
-use crate::connection_limit::{ConnectionLimit, ConnectionPermit};
 use crate::drain::RequestGate;
 use crate::limits::{self, ListenerLimits};
 use crate::tls;
+use crate::usage_limit::{UsageLimit, UsageShare};
 use axum::body::Body;
-use axum::http::Version;
+use axum::http::header;
 use axum::response::Response;
 use futures_util::FutureExt;
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -50,16 +51,17 @@ where
 {
     let ServerOptions { gate, behind_proxy, tls, open_files } = options;
     let secure = tls.is_some();
+    let budget = BodyBudget::default();
     let handler = move |request: Request<Incoming>, peer| {
         let client = ClientAddress::new(peer, secure, behind_proxy, request.headers());
-        answer(service.clone(), client, request)
+        answer(service.clone(), client, budget.request(client.limited()), request)
     };
     let limits = ListenerLimits::within(open_files);
     let accept_loop = Listener {
         server: HttpServer { handler, gate: gate.clone(), limits },
         tls,
         behind_proxy,
-        connection_limit: ConnectionLimit::default(),
+        connection_limit: UsageLimit::default(),
         connections: JoinSet::new(),
     };
     accept_loop.run(listener, gate).await;
@@ -69,20 +71,26 @@ where
 async fn answer<S>(
     mut service: S,
     client: ClientAddress,
+    buffered: BufferedBytes,
     request: Request<Incoming>,
 ) -> Result<Response, Infallible>
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
-    let version = request.version();
-    let (mut head, body) = request.into_parts();
+    let (mut head, incoming) = request.into_parts();
     head.extensions.insert(client);
-    if version < Version::HTTP_2 {
-        return service.call(Request::from_parts(head, Body::new(body))).await;
+    if incoming.is_end_stream() {
+        return service.call(Request::from_parts(head, Body::empty())).await;
     }
-    let unread = DrainableBody::new(body);
-    let response = service.call(Request::from_parts(head, unread.body())).await;
-    Box::pin(unread.drain()).await;
+    // A client that waits for `100 Continue` does not send the body after another response.
+    let waits = head.headers.contains_key(header::EXPECT);
+    let body = RequestBody::new(incoming, buffered);
+    head.extensions.insert(body.clone());
+    let response = service.call(Request::from_parts(head, Body::new(body.clone()))).await;
+    if !waits && body.is_unfinished() {
+        #[expect(clippy::disallowed_methods, reason = "a drain lost at shutdown loses nothing")]
+        tokio::spawn(body.drain());
+    }
     response
 }
 
@@ -91,7 +99,7 @@ struct Listener<H> {
     server: HttpServer<H>,
     tls: Option<Tls>,
     behind_proxy: bool,
-    connection_limit: ConnectionLimit,
+    connection_limit: UsageLimit<IpAddr>,
     connections: JoinSet<()>,
 }
 
@@ -158,17 +166,19 @@ where
 
     /// Returns a permit for one more connection from this address. The loopback address and a
     /// reverse proxy, behind which all clients share an address, are not limited.
-    fn permit(&self, from: IpAddr) -> Result<Option<ConnectionPermit>, ()> {
+    fn permit(&self, from: IpAddr) -> Result<Option<UsageShare<IpAddr>>, ()> {
         if self.behind_proxy || from.to_canonical().is_loopback() {
             return Ok(None);
         }
         self.connection_limit
-            .try_acquire(from, self.server.limits.max_per_address)
+            .try_acquire(client_network(from), 1, self.server.limits.max_per_address)
             .map(Some)
             .ok_or(())
     }
 }
 
+#[cfg(test)]
+mod body_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,7 +201,7 @@ mod tests {
     ) -> Listener<fn(Request<Incoming>, IpAddr) -> Answer> {
         let server =
             HttpServer { handler: answer as fn(_, _) -> _, gate: controller.gate(), limits };
-        let (connection_limit, connections) = (ConnectionLimit::default(), JoinSet::new());
+        let (connection_limit, connections) = (UsageLimit::default(), JoinSet::new());
         Listener { server, tls: None, behind_proxy, connection_limit, connections }
     }
 

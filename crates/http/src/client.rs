@@ -1,7 +1,7 @@
 //! The client of a request: its IP address, and whether it uses HTTPS.
 
 use axum::http::{HeaderMap, HeaderName};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -23,6 +23,21 @@ impl ClientAddress {
         let https = tls || behind_proxy && is_forwarded_https(headers);
         Self { ip: ip.unwrap_or(peer).to_canonical(), https }
     }
+
+    /// Returns the address to which the limits of one client apply. The local machine has none: it
+    /// may be a reverse proxy, behind which all clients have the same address.
+    pub(crate) fn limited(&self) -> Option<IpAddr> {
+        (!self.ip.is_loopback()).then(|| client_network(self.ip))
+    }
+}
+
+/// Returns the address that stands for a client: with IPv6, the network of 64 bits that every
+/// client has.
+pub(crate) fn client_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 @ IpAddr::V4(_) => v4,
+    }
 }
 
 /// Returns the last entry of `X-Forwarded-For`: only that one was added by our own proxy.
@@ -42,6 +57,22 @@ fn is_forwarded_https(headers: &HeaderMap) -> bool {
 mod tests {
     use super::*;
     use axum::http::HeaderValue;
+
+    #[test]
+    fn an_ipv6_network_counts_as_one_client() {
+        let network = |text: &str| client_network(text.parse().unwrap()).to_string();
+        assert_eq!(network("2001:db8:0:1::1"), network("2001:db8:0:1:ffff::2"));
+        assert_ne!(network("2001:db8:0:1::1"), network("2001:db8:0:2::1"));
+        assert_eq!(network("::ffff:192.0.2.1"), "192.0.2.1");
+    }
+
+    #[test]
+    fn the_local_machine_is_not_limited() {
+        for (address, limited) in [("127.0.0.1", false), ("::1", false), ("192.0.2.1", true)] {
+            let client = ClientAddress { ip: address.parse().unwrap(), https: true };
+            assert_eq!(client.limited().is_some(), limited, "{address}");
+        }
+    }
 
     #[test]
     fn only_the_entry_of_our_own_proxy_counts() {

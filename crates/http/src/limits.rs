@@ -23,6 +23,19 @@ pub(crate) const MAX_RESET_STREAMS: usize = 32;
 /// The idle time after which an HTTP/2 client is sent a PING, and the time it has to answer.
 /// (HTTP/1 has no PING; see `ListenerLimits::idle_timeout`.)
 pub(crate) const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
+/// The time within which a request body must be complete, and the bytes for which it gets one more
+/// second: small bodies must arrive soon, large files may take minutes.
+pub(crate) const BODY_TIME: Duration = Duration::from_secs(30);
+pub(crate) const BODY_RATE: usize = 32 << 10;
+/// The longest time between two pieces of a body.
+pub(crate) const BODY_PAUSE: Duration = Duration::from_secs(15);
+/// The memory for request bodies that are being received, of all clients and of one, in bytes.
+pub(crate) const MAX_BUFFERED: usize = 256 << 20;
+pub(crate) const MAX_BUFFERED_PER_CLIENT: usize = 64 << 20;
+/// The bytes that are read and dropped after a response to a request that was not read to its end,
+/// and the longest time that this may take.
+pub(crate) const DRAIN_LIMIT: usize = 32 << 20;
+pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(10);
 /// The backlog of connections that are not accepted yet: a client that opens a thousand at once
 /// must not have to retry.
 pub(crate) const LISTEN_BACKLOG: u32 = 4_096;

@@ -95,6 +95,12 @@ pub(crate) fn load(file: Option<&Path>) -> anyhow::Result<Config> {
     Ok(load_with_origins(file)?.config)
 }
 
+/// Parses the text of a configuration file.
+#[cfg(test)]
+pub(crate) fn read_text(text: &str) -> anyhow::Result<Config> {
+    Ok(parse(text, "heliograph.toml", std::iter::empty())?.config)
+}
+
 /// Loads the effective configuration with the origin of each value.
 pub(crate) fn load_with_origins(file: Option<&Path>) -> anyhow::Result<LoadedConfig> {
     let text = match file {

@@ -9,8 +9,8 @@ use heliograph_http::layers::access_log::AccessLog;
 use heliograph_http::layers::around::{Around, AroundService};
 use heliograph_http::layers::in_flight::InFlightLimit;
 use heliograph_http::layers::request_id::RequestId;
-use heliograph_http::layers::strict_transport::StrictTransport;
-use heliograph_http::{ServerOptions, serve};
+use heliograph_http::layers::security_headers::SecurityHeaders;
+use heliograph_http::{ServerOptions, UsageLimit, serve};
 use heliograph_service::kernel::context::Context;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -23,18 +23,20 @@ pub(crate) async fn run(
     options: ServerOptions,
 ) {
     let (api, dashboard) = (Arc::new(api), Arc::new(dashboard));
-    let context = api.context.clone();
+    let context = dashboard.context.clone();
     // From the outside in. The order matters: problems of all layers below are rendered, and
     // rejected requests are logged with an id, too.
     let middleware = RequestId { generate: move || fresh_id(&context), holds_secret }
         .around(AccessLog { except: heliograph_api::MONITORING_PATHS, redact })
-        .around(StrictTransport)
+        .around(SecurityHeaders)
         .around(ProblemDocuments)
         .around(RateLimitByKey(api.clone()))
         .around(InFlightLimit {
             gate: options.gate.clone(),
             except: heliograph_api::MONITORING_PATHS,
+            clients: UsageLimit::default(),
             reject: heliograph_api::overloaded,
+            reject_client: heliograph_api::too_many_open_requests,
         });
     let service = AroundService::new(middleware, router(api, dashboard));
     serve(listener, service, options).await;

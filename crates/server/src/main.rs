@@ -11,6 +11,7 @@ mod log;
 mod output;
 mod rate_limit_share;
 mod rates;
+mod safety;
 mod serve;
 mod serve_args;
 mod service_context;

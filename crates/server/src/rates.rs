@@ -15,7 +15,11 @@ struct RateRow {
 }
 
 /// Loads the rates from `file`, if there is one; prices must be in `currency`.
-pub(crate) fn load(default: Amount, file: Option<&Path>, currency: &str) -> anyhow::Result<Rates> {
+pub(crate) fn load(
+    default: Option<Amount>,
+    file: Option<&Path>,
+    currency: &str,
+) -> anyhow::Result<Rates> {
     let Some(file) = file else { return Ok(Rates::new(default, Vec::new())) };
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)

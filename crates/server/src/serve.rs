@@ -6,7 +6,7 @@ use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
 use crate::{carriers, certificate_reload, config, data_dir, http, key_usage};
-use crate::{rate_limit_share, telemetry, welcome};
+use crate::{rate_limit_share, safety, telemetry, welcome};
 use anyhow::{Context as _, bail};
 use heliograph_api::{ApiState, RateLimit};
 use heliograph_dashboard::{DashboardState, SignInThrottle};
@@ -58,10 +58,21 @@ fn require_tls(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Warns about risks of the configuration, and rejects those that would lose money.
+fn refuse_unsafe(config: &Config) -> anyhow::Result<()> {
+    let found = safety::assess(config)?;
+    found.warnings.iter().for_each(|warning| tracing::warn!("configuration: {warning}"));
+    match found.errors.is_empty() {
+        true => Ok(()),
+        false => bail!("unsafe configuration: {}", found.errors.join(" ")),
+    }
+}
+
 async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let hangup = unix::signal(SignalKind::hangup())?;
     let (certificate, files) = (certificate(&config)?, open_files());
     mailer(&config)?;
+    refuse_unsafe(&config)?;
     let data = data_dir::create(&config)?;
     let _lock = data_dir::lock(data)?;
     let db = open_database(&config).await?;
@@ -161,13 +172,8 @@ impl Node<'_> {
             sign_in_throttle: SignInThrottle::new(start_hashing()?),
             gate: gate.clone(),
         };
-        let api = ApiState {
-            context,
-            writer,
-            keyring: self.keyring.clone(),
-            rate_limit: RateLimit::new(shares),
-            gate: gate.clone(),
-        };
+        let rate_limit = RateLimit::new(shares);
+        let api = ApiState::new(context, writer, self.keyring.clone(), rate_limit, gate.clone());
         let behind_proxy = self.config.server.behind_proxy;
         let options = ServerOptions { gate, behind_proxy, tls, open_files: files };
         running.web.spawn(http::run(listener, api, dashboard, options));

@@ -41,7 +41,7 @@ pub async fn node_context(db: &TestDb, connections: Db, identity: u128) -> Conte
         nodes::carrier_ids(&connections, &[CARRIER.to_owned()]).await.unwrap();
     let settings = Settings {
         routes: RoutingTable::new(vec![Route { prefix: String::new(), carriers }]),
-        rates: Rates::new(PART_PRICE, Vec::new()),
+        rates: Rates::new(Some(PART_PRICE), Vec::new()),
         simulated,
         keyword_replies: KeywordReplies::default(),
         sign_up: SignUpSettings {

@@ -71,7 +71,7 @@ codes! {
          was added or imported. Nothing was stored.",
         "Do not send to this number. To send a message that recipients must get despite an \
          opt-out, set `\"blockOptout\": false`; make sure that the law allows it.";
-    DestinationNotAllowed = FORBIDDEN, "destination_not_allowed", "No route to this number",
+    DestinationNotAllowed = FORBIDDEN, "destination_not_allowed", "Destination not allowed",
         "No carrier is configured for this number. Nothing was stored.",
         "Check the country code. If it is correct, ask the operator of this service to add a \
          route.";

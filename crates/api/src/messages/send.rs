@@ -129,7 +129,7 @@ pub(crate) async fn send_sms(
     let (head, body) = request.into_parts();
     let headers = &head.headers;
     let caller = auth::authenticate_cached(&app, headers).await?;
-    let bytes = body::read_json(headers, body, BODY_LIMIT).await?;
+    let bytes = body::read_json(&caller, headers, body, BODY_LIMIT).await?;
     let parsed = query::require_empty(&head.uri).and_then(|()| request::parse(&bytes));
     let parsed =
         parsed.and_then(|body: SendBody| Ok((body, idempotency::read_key(headers, &bytes)?)));
@@ -137,7 +137,7 @@ pub(crate) async fn send_sms(
         Ok(parsed) => parsed,
         Err(problem) => {
             // An unauthorized caller does not learn what is wrong with the request.
-            Box::pin(auth::authenticate(&app, headers)).await?;
+            Box::pin(auth::authenticate_again(&app, headers)).await?;
             return Err(problem);
         }
     };
@@ -145,7 +145,7 @@ pub(crate) async fn send_sms(
     let request = body.into_request();
     if dry_run {
         // No transaction follows that would check the key again.
-        let caller = Box::pin(auth::authenticate(&app, headers)).await?;
+        let caller = Box::pin(auth::authenticate_again(&app, headers)).await?;
         let quote = messages::dry_run(&app.context, &caller, &request).await?;
         return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
     }

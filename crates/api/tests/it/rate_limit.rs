@@ -1,7 +1,10 @@
 //! The rate limit of API keys, which uses the time of the process.
 
+use crate::exchange::json_request;
 use crate::support::TestApi;
+use axum::body::{Body, Bytes};
 use insta::assert_snapshot;
+use std::convert::Infallible;
 
 #[tokio::test]
 async fn response_shows_the_state_of_the_limit() {
@@ -53,4 +56,28 @@ async fn requests_above_the_limit_are_refused() {
     let unlimited = api.get(&key, "/v1/balance").await;
     assert_eq!(unlimited.status, 200);
     assert!(!unlimited.headers.contains_key("ratelimit"));
+}
+
+#[tokio::test]
+async fn an_account_has_a_share_of_the_open_requests() {
+    let (api, key) = TestApi::with_key().await;
+    let other = api.live_key("bob@example.com", 0).await;
+    assert_eq!(api.get(&key, "/v1/balance").await.status, 200);
+    let stalled = (0..api.drain.gate().max_open_share()).map(|_| {
+        let never = futures_util::stream::pending::<Result<Bytes, Infallible>>();
+        api.ask(json_request(&key, "/v1/send/sms"), Body::from_stream(never))
+    });
+    let others =
+        async { (api.get(&key, "/v1/balance").await, api.get(&other, "/v1/balance").await) };
+    let (refused, served) = tokio::select! {
+        biased;
+        _ = futures_util::future::join_all(stalled) => panic!("the bodies never arrive"),
+        responses = others => responses,
+    };
+    assert_snapshot!(
+        refused.problem(),
+        @"429 rate_limited: Too many requests of this client are open at the same time, and this one had no effect. Retry after the time in Retry-After, with fewer requests at a time."
+    );
+    assert_eq!(served.status, 200);
+    assert_eq!(api.get(&key, "/v1/balance").await.status, 200, "stalled requests are forgotten");
 }

@@ -12,9 +12,9 @@ use heliograph_domain::account::{Mode, Scopes};
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
-use heliograph_http::DrainController;
 use heliograph_http::layers::around::{Around, AroundService};
 use heliograph_http::layers::in_flight::InFlightLimit;
+use heliograph_http::{DrainController, UsageLimit};
 use heliograph_service::identity::accounts;
 use heliograph_service::identity::api_keys::{self, KeySpec, Keyring};
 use heliograph_service::kernel::audit::Actor;
@@ -50,21 +50,26 @@ impl TestApi {
     /// Starts the API with this context.
     pub(crate) fn over(db: TestDb, context: Context) -> Self {
         let writer = heliograph_testing::writer(&context);
-        let drain = DrainController::new(8);
+        let drain = DrainController::new(64);
         let (rate_limit, share) = watch::channel(0);
-        let state = Arc::new(ApiState {
-            context: context.clone(),
-            writer: writer.writer.clone(),
-            keyring: Keyring::default(),
-            rate_limit: RateLimit::new(share),
-            gate: drain.gate(),
-        });
+        let state = Arc::new(ApiState::new(
+            context.clone(),
+            writer.writer.clone(),
+            Keyring::default(),
+            RateLimit::new(share),
+            drain.gate(),
+        ));
         let router = heliograph_api::router(state.clone())
             .fallback(async || heliograph_api::not_found())
             .method_not_allowed_fallback(async || heliograph_api::method_not_allowed());
         let except = heliograph_api::MONITORING_PATHS;
-        let in_flight =
-            InFlightLimit { gate: drain.gate(), except, reject: heliograph_api::overloaded };
+        let in_flight = InFlightLimit {
+            gate: drain.gate(),
+            clients: UsageLimit::default(),
+            except,
+            reject: heliograph_api::overloaded,
+            reject_client: heliograph_api::too_many_open_requests,
+        };
         let middleware = ProblemDocuments.around(RateLimitByKey(state)).around(in_flight);
         let service = AroundService::new(middleware, router);
         let service = BoxCloneService::new(service);

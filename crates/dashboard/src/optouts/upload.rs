@@ -5,10 +5,11 @@ use crate::error_page::PageError;
 use crate::form::Form;
 use crate::session::SessionRequest;
 use crate::state::DashboardState;
-use axum::body::{Bytes, to_bytes};
-use axum::extract::multipart::{Multipart, MultipartError};
+use axum::body::Bytes;
+use axum::extract::multipart::Multipart;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::{StatusCode, header};
+use axum::http::header;
+use heliograph_http::{BodyError, read_body};
 use std::sync::Arc;
 
 /// The largest body of the form: a file of the size that the API accepts, and the other fields.
@@ -41,11 +42,14 @@ impl FromRequest<Arc<DashboardState>> for UploadForm {
         if !client::is_same_origin(&parts.headers) {
             return Err(PageError::csrf_failed());
         }
+        let body = read_body(body, MAX_UPLOAD_BYTES).await.map_err(|error| match error {
+            BodyError::TooLarge(_) => too_long(),
+            other => other.into(),
+        })?;
         let kind = parts.headers.get(header::CONTENT_TYPE).map(|v| v.as_bytes());
         let fields = match kind.is_some_and(|kind| kind.starts_with(b"multipart/form-data")) {
-            true => read_multipart(Request::from_parts(parts, body), app).await?,
+            true => read_multipart(Request::from_parts(parts, body.into()), app).await?,
             false => {
-                let body = to_bytes(body, MAX_UPLOAD_BYTES).await.map_err(|_| too_long())?;
                 let form = Form::read(&body)?;
                 let (csrf, typed) = (form.raw("csrf").to_owned(), form.raw("numbers").to_owned());
                 Fields { csrf, typed, ..Fields::default() }
@@ -60,11 +64,12 @@ async fn read_multipart(request: Request, app: &Arc<DashboardState>) -> Result<F
     let form = Multipart::from_request(request, app).await;
     let mut form = form.map_err(|_| PageError::invalid_form())?;
     let mut fields = Fields::default();
-    while let Some(field) = form.next_field().await.map_err(upload_error)? {
+    let invalid = |_| PageError::invalid_form();
+    while let Some(field) = form.next_field().await.map_err(invalid)? {
         match field.name() {
-            Some("csrf") => fields.csrf = field.text().await.map_err(upload_error)?,
-            Some("numbers") => fields.typed = field.text().await.map_err(upload_error)?,
-            Some("file") => fields.file = field.bytes().await.map_err(upload_error)?,
+            Some("csrf") => fields.csrf = field.text().await.map_err(invalid)?,
+            Some("numbers") => fields.typed = field.text().await.map_err(invalid)?,
+            Some("file") => fields.file = field.bytes().await.map_err(invalid)?,
             _ => {}
         }
     }
@@ -74,11 +79,4 @@ async fn read_multipart(request: Request, app: &Arc<DashboardState>) -> Result<F
 fn too_long() -> PageError {
     let text = "The file is larger than 16 MB. Go back, split it into smaller files and import them one by one.";
     PageError::too_large_because(text)
-}
-
-fn upload_error(error: MultipartError) -> PageError {
-    match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => too_long(),
-        _ => PageError::invalid_form(),
-    }
 }

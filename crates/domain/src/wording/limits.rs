@@ -7,6 +7,9 @@ pub const DEFAULT_OPTOUT_LIST: &str =
 /// The sentence for a number that no route matches.
 pub const NO_ROUTE: &str = "No carrier is configured for this number.";
 
+/// The error of a message to a number without a price.
+pub const NO_PRICE: &str = "No price is configured for this number.";
+
 /// Returns the sentence for an account with the largest number of opt-out lists.
 pub fn optout_lists(limit: i64) -> String {
     format!("The account already has {limit} lists, which is the limit.")

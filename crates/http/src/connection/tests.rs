@@ -64,7 +64,7 @@ impl TestServer {
 
 async fn answer(gate: RequestGate, request: Request<Incoming>) -> Result<Response, Infallible> {
     let mut response = Response::new(Body::from("done"));
-    let Some(_permit) = gate.try_enter() else {
+    let Some(_permit) = gate.try_open() else {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         response.headers_mut().insert("connection", "close".parse().unwrap());
         return Ok(response);

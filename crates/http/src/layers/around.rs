@@ -5,10 +5,8 @@
 //! and its future are not moved from one to the next: the stack is part of every request, and a send
 //! costs only some tens of microseconds in all.
 
-use crate::body_drain;
 use axum::extract::Request;
 use axum::response::Response;
-use futures_util::future::BoxFuture;
 use pin_project_lite::pin_project;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -25,8 +23,7 @@ pub trait Around: Sized {
     /// Inspects or changes a request.
     ///
     /// # Errors
-    /// The response that takes the place of the service's. The rest of the request's body is
-    /// drained before it is sent.
+    /// The response that takes the place of the service's.
     fn before(&self, request: &mut Request) -> Result<Self::State, Box<Response>>;
 
     /// Inspects or changes the response. Not called for a response of this middleware's `before`.
@@ -100,14 +97,7 @@ where
                 let after = Some((middleware, state));
                 AroundFuture { stage: Stage::Running { future: self.inner.call(request), after } }
             }
-            Err(response) => {
-                let rejected = async move {
-                    let (head, body) = request.into_parts();
-                    body_drain::discard(&head.headers, body).await;
-                    *response
-                };
-                AroundFuture { stage: Stage::Rejected { future: Box::pin(rejected) } }
-            }
+            Err(response) => AroundFuture { stage: Stage::Rejected { response: Some(response) } },
         }
     }
 }
@@ -131,7 +121,7 @@ pin_project! {
         },
         // The middleware rejected the request.
         Rejected {
-            future: BoxFuture<'static, Response>,
+            response: Option<Box<Response>>,
         },
     }
 }
@@ -152,7 +142,10 @@ where
                 }
                 Poll::Ready(Ok(response))
             }
-            StageProjection::Rejected { future } => future.as_mut().poll(cx).map(Ok),
+            // A future is not polled again after it was ready.
+            StageProjection::Rejected { response } => {
+                response.take().map_or(Poll::Pending, |response| Poll::Ready(Ok(*response)))
+            }
         }
     }
 }

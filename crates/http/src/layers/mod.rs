@@ -4,4 +4,4 @@ pub mod access_log;
 pub mod around;
 pub mod in_flight;
 pub mod request_id;
-pub mod strict_transport;
+pub mod security_headers;

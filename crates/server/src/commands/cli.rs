@@ -92,5 +92,12 @@ pub(crate) enum CliCommand {
     Migrate(MigrateArgs),
     /// Print the effective configuration and the origin of each value (secrets are masked)
     #[command(after_help = "Example:\n  heliograph config | grep -v '# default'")]
-    Config,
+    Config(ConfigArgs),
+}
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(crate) struct ConfigArgs {
+    /// Check the configuration for risks before going live, instead of printing it; exits with 1 if
+    /// the service would not start with it
+    #[arg(long)]
+    pub(crate) check: bool,
 }

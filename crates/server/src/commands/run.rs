@@ -19,8 +19,8 @@ pub(crate) fn main(
     json: bool,
     command: CliCommand,
 ) -> anyhow::Result<ExitCode> {
-    if matches!(command, CliCommand::Config) {
-        return config_command::run(file.as_deref(), json);
+    if let CliCommand::Config(args) = command {
+        return config_command::run(file.as_deref(), json, args);
     }
     let config = config::load(file.as_deref())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

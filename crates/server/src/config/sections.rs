@@ -92,7 +92,7 @@ pub(crate) struct LimitsConfig {
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        Self { requests_per_second: 0, max_in_flight: 4_096 }
+        Self { requests_per_second: 1_000, max_in_flight: 4_096 }
     }
 }
 
@@ -205,17 +205,21 @@ pub(crate) struct RouteConfig {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RatesConfig {
-    #[serde(deserialize_with = "amount", serialize_with = "in_words")]
-    pub(crate) default: Amount,
+    #[serde(
+        deserialize_with = "amount",
+        serialize_with = "in_words",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) default: Option<Amount>,
     pub(crate) file: Option<PathBuf>,
 }
 
-fn amount<'de, D: Deserializer<'de>>(d: D) -> Result<Amount, D::Error> {
-    String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+fn amount<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Amount>, D::Error> {
+    String::deserialize(d)?.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
-fn in_words<S: Serializer>(amount: &Amount, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(&amount.to_string())
+fn in_words<S: Serializer>(amount: &Option<Amount>, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(&amount.unwrap_or_default())
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -346,7 +350,7 @@ impl Config {
         if currency.len() != 3 || !currency.bytes().all(|b| b.is_ascii_uppercase()) {
             bail!("accounts.currency must be three capital letters, such as EUR, not '{currency}'");
         }
-        if self.rates.default < Amount::ZERO {
+        if self.rates.default.is_some_and(|price| price < Amount::ZERO) {
             bail!("rates.default must not be negative");
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Routing and pricing a message before it is stored.
 
 use crate::kernel::context::Settings;
-use crate::kernel::error::{Error, Result};
+use crate::kernel::error::{DestinationReason, Error, Result};
 use heliograph_domain::account::Mode;
 use heliograph_domain::fields::MaxParts;
 use heliograph_domain::id::CarrierId;
@@ -41,9 +41,12 @@ pub fn quote(
     let (carrier, part_price) = match mode {
         Mode::Test => (settings.simulated, Amount::ZERO),
         Mode::Live => {
-            let carriers = settings.routes.find(recipient).ok_or(Error::DestinationNotAllowed)?;
-            let carrier = carriers.first().ok_or(Error::DestinationNotAllowed)?;
-            (*carrier, settings.rates.part_price(recipient))
+            let refused = Error::DestinationNotAllowed;
+            let carriers = settings.routes.find(recipient);
+            let carrier = carriers.and_then(|carriers| carriers.first());
+            let carrier = carrier.ok_or(refused(DestinationReason::NoRoute))?;
+            let price = settings.rates.part_price(recipient);
+            (*carrier, price.ok_or(refused(DestinationReason::NoPrice))?)
         }
     };
     Ok(Quote { encoding: size.encoding, parts: size.parts, part_price, carrier })

@@ -37,9 +37,9 @@ pub enum Error {
     /// The message can no longer be cancelled.
     #[error("not cancellable: {}", .0.code())]
     NotCancellable(NotCancellableReason),
-    /// No route leads to this number.
-    #[error("destination not allowed")]
-    DestinationNotAllowed,
+    /// No live message can be sent to this number.
+    #[error("destination not allowed: {0:?}")]
+    DestinationNotAllowed(DestinationReason),
     /// The text needs more message parts than allowed.
     #[error("too many parts: {parts}, allowed: {allowed}")]
     TooManyParts {
@@ -126,6 +126,15 @@ impl ConflictReason {
             Self::BackupViolations { .. } => "backup_violations",
         }
     }
+}
+
+/// The reason why no live message can be sent to a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DestinationReason {
+    /// No route leads to the number.
+    NoRoute,
+    /// The number has no price.
+    NoPrice,
 }
 
 /// The result of a business rule.

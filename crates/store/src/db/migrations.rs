@@ -52,6 +52,12 @@ fn checksum(sql: &str) -> String {
     digest.as_ref().iter().fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
 }
 
+/// Logs a migration that was applied.
+fn log(migration: &Migration) {
+    let Migration { version, name, .. } = migration;
+    tracing::info!(version, name, "schema migration applied");
+}
+
 /// Returns the migrations that are newer than `version`.
 fn pending(version: Option<i32>) -> impl Iterator<Item = &'static Migration> {
     MIGRATIONS.iter().filter(move |m| version.is_none_or(|v| m.version > v))
@@ -82,6 +88,7 @@ pub(crate) fn sqlite(conn: &mut Connection) -> StoreResult<()> {
             StoreError::Db(e) => migration_failed(migration, &e),
             other => other,
         })?;
+        log(migration);
     }
     Ok(())
 }
@@ -115,6 +122,7 @@ async fn migrate_postgres(client: &mut tokio_postgres::Client) -> StoreResult<()
             tx.commit().await
         };
         step.await.map_err(|e| migration_failed(migration, &words(&e)))?;
+        log(migration);
     }
     Ok(())
 }

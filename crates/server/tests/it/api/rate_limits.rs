@@ -55,7 +55,7 @@ fn a_key_over_its_limit_gets_429_and_retry_after() {
 
 #[test]
 fn without_a_limit_there_are_no_headers() {
-    let server = Server::start();
+    let server = limited(0);
     let key = server.key();
     for _ in 0..50 {
         let response = server.ask(&Request::get("/v1/balance").key(&key));

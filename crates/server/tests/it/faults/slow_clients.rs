@@ -1,44 +1,63 @@
 //! Overload, slow clients and floods do not affect other clients.
 
-use crate::support::api::{hello, problem};
+use crate::support::api::hello;
 use crate::support::http::{Connection, Request};
-use crate::support::https_client::{CONFIG, H2, HttpsClient, Pair, send_sms};
+use crate::support::https_client::{CONFIG, H2, HTTP_1_1, HttpsClient, Pair, get, send_sms};
 use crate::support::server::Server;
 use crate::support::wait::eventually;
 
-/// Sends a request without its last bytes; returns the connection and these bytes.
-fn begin(server: &Server, request: &Request) -> (Connection, Vec<u8>) {
-    let mut connection = Connection::open(server.address()).unwrap();
-    let rest = connection.begin(&request.clone().header("Expect", "100-continue"), 5).unwrap();
-    // The server waits for the body.
-    assert_eq!(connection.response().unwrap().status, 100);
-    (connection, rest)
+/// Requests whose body never arrives, with and without a key, for the API and for pages, over
+/// HTTP/1.1 and HTTP/2: far more than may be in flight.
+#[test]
+fn stalled_bodies_do_not_affect_other_clients() {
+    let pair = Pair::new();
+    let mut server = Server::new(&format!("{CONFIG}\n[limits]\nmax_in_flight = 16\n"));
+    pair.put(&server);
+    server.launch();
+    server.wait_until_ready();
+    let key = server.key();
+    // The open requests of an account are limited, too.
+    server.stdout(&["account", "create", "--email", "other@example.com"]);
+    let other = server.stdout(&["key", "create", "--account", "other@example.com"]);
+    let body = hello("+447700900123");
+    let mut stalled = HttpsClient::open(server.address(), &pair, H2).unwrap();
+    for path in ["/v1/send/sms", "/sign-in", "/optouts/1/import"] {
+        stalled.stall(path, &key, 80);
+    }
+    let mut stalled_http1: Vec<_> = (0..40)
+        .map(|_| {
+            let mut client = HttpsClient::open(server.address(), &pair, HTTP_1_1).unwrap();
+            client.stall("/sign-in", "", 1);
+            client
+        })
+        .collect();
+    let mut client = HttpsClient::open(server.address(), &pair, H2).unwrap();
+    for _ in 0..100 {
+        assert_eq!(client.ask(send_sms(&other, &body)).unwrap().status(), 201);
+    }
+    assert_eq!(client.ask(send_sms(&key, &body)).unwrap().status(), 429);
+    assert_eq!(client.ask(get("/sign-in")).unwrap().status(), 200);
+    // Those that need a key or a session were refused.
+    assert!(stalled.stalled() >= 80, "requests are still waiting for their body");
+    assert!(stalled_http1.iter_mut().all(|client| client.stalled() == 1));
+    server.check();
 }
 
+/// Requests that are refused before their body is read get the whole response.
 #[test]
-fn requests_over_the_limit_get_503() {
-    let server = Server::with("[limits]\nmax_in_flight = 2\n");
-    let key = server.key();
-    let request = Request::send_sms(&key, hello("+447700900123").to_string());
-    let (mut first, mut second) = (begin(&server, &request), begin(&server, &request));
-    let mut third = Connection::open(server.address()).unwrap();
-    let response = third.ask(&request).unwrap();
-    assert_eq!(problem(&response, 503, "overloaded"), []);
-    assert_eq!((response.header("retry-after"), response.header("connection")), (Some("1"), None));
-    // Monitoring is not limited, and a body may follow after the decision.
-    for path in ["/healthz", "/readyz", "/metrics"] {
-        assert_eq!(third.ask(&Request::get(path)).unwrap().status, 200, "{path}");
+fn a_response_before_the_end_of_the_body_arrives() {
+    let server = Server::start();
+    let body = vec![b'a'; 5 << 20];
+    for (path, status) in
+        [("/v1/send/sms", 401), ("/v1/nothing", 404), ("/v1/openapi.json", 405), ("/sign-in", 413)]
+    {
+        let mut connection = Connection::open(server.address()).unwrap();
+        let request = Request::new("POST", path).header("Content-Type", "application/json");
+        let request = request.body(body.clone());
+        connection.begin(&request, 0).unwrap();
+        assert_eq!(connection.response().unwrap().status, status, "{path}");
+        assert_eq!(connection.ask(&Request::get("/healthz")).unwrap().status, 200, "{path}");
     }
-    let rest = third.begin(&request, 5).unwrap();
-    third.write(&rest).unwrap();
-    assert_eq!(third.response().unwrap().status, 503);
-    assert_eq!(server.stored(), 0);
-    for (connection, rest) in [&mut first, &mut second] {
-        connection.write(rest).unwrap();
-        assert_eq!(connection.response().unwrap().status, 201);
-    }
-    assert_eq!(third.ask(&request).unwrap().status, 201);
-    assert_eq!(server.database.number("SELECT count(*) FROM messages"), 3);
 }
 
 /// Thousands of cancelled HTTP/2 requests cost little, and leave nothing incomplete.

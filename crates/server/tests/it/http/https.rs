@@ -1,5 +1,6 @@
 //! TLS of the listener: renewed certificates, invalid certificates, HSTS and plain HTTP.
 
+use crate::support::api::hello;
 use crate::support::http::{self, Request};
 use crate::support::https_client::{H2, HSTS, HTTP_1_1, HttpsClient, Pair, get, start};
 use crate::support::server::Server;
@@ -147,5 +148,25 @@ fn curl_receives_early_errors_over_http2() {
         assert_eq!(ask(&key, "/v1/nothing", 60), expected(404));
         assert_eq!(ask("hg_live_wrong", "/v1/send/sms", 500_000), expected(401));
         assert_eq!(ask(&key, "/v1/send/sms", 2_000_000), expected(413));
+    }
+}
+
+#[test]
+fn every_response_has_security_headers() {
+    let server = Server::start();
+    let key = server.key();
+    let send = Request::send_sms(&key, hello("+447700900123").to_string());
+    for (request, status, cache) in [
+        (Request::get("/healthz"), 200, "no-store"),
+        (Request::get("/v1/balance"), 401, "no-store"),
+        (Request::get("/v1/nothing"), 404, "no-store"),
+        (send, 201, "no-store"),
+        (Request::get("/sign-in"), 200, "no-store"),
+        (Request::get("/v1/openapi.json"), 200, "no-cache"),
+    ] {
+        let response = server.ask(&request);
+        let headers = ["x-content-type-options", "cache-control", "strict-transport-security"];
+        let found = headers.map(|name| response.header(name));
+        assert_eq!((response.status, found), (status, [Some("nosniff"), Some(cache), None]));
     }
 }

@@ -1,7 +1,8 @@
 //! An HTTPS client for HTTP/1.1 and HTTP/2 that trusts one certificate.
 
 use crate::support::server::Server;
-use http_body_util::{BodyExt, Full};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Bytes;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
@@ -11,6 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ pub(crate) const CONFIG: &str = "[server]\ntls_cert = 'cert.pem'\ntls_key = 'key
 pub(crate) const H2: &[u8] = b"h2";
 pub(crate) const HTTP_1_1: &[u8] = b"http/1.1";
 
-pub(crate) const HSTS: Option<&str> = Some("max-age=31536000");
+pub(crate) const HSTS: Option<&str> = Some("max-age=31536000; includeSubDomains");
 
 /// A certificate for 127.0.0.1 and its private key, in PEM.
 #[derive(Clone)]
@@ -72,10 +74,12 @@ pub(crate) fn start(pair: &Pair) -> Server {
 }
 
 /// The sending half, by protocol.
+type ClientBody = BoxBody<Bytes, Infallible>;
+
 #[derive(Debug)]
 enum Sender {
-    Http1(http1::SendRequest<Full<Bytes>>),
-    Http2(http2::SendRequest<Full<Bytes>>),
+    Http1(http1::SendRequest<ClientBody>),
+    Http2(http2::SendRequest<ClientBody>),
 }
 
 /// A persistent HTTPS connection.
@@ -84,6 +88,8 @@ pub(crate) struct HttpsClient {
     sender: Sender,
     /// The task that drives the connection.
     _connection: JoinSet<()>,
+    /// Requests whose body never arrives.
+    stalled: JoinSet<()>,
 }
 
 impl HttpsClient {
@@ -100,11 +106,11 @@ impl HttpsClient {
             assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol));
             Ok::<_, io::Error>(handshake(stream, protocol == H2, &mut connection).await)
         })?;
-        Ok(Self { runtime, sender, _connection: connection })
+        Ok(Self { runtime, sender, _connection: connection, stalled: JoinSet::new() })
     }
 
     pub(crate) fn ask(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Bytes>> {
-        let sender = &mut self.sender;
+        let (sender, request) = (&mut self.sender, request.map(BodyExt::boxed));
         self.runtime.block_on(async {
             let response = match sender {
                 Sender::Http1(sender) => {
@@ -134,7 +140,7 @@ impl HttpsClient {
                 if sender.ready().await.is_err() {
                     break;
                 }
-                let asked = sender.send_request(request);
+                let asked = sender.send_request(request.map(BodyExt::boxed));
                 in_progress.spawn(async { whole(asked.await?).await });
             }
             in_progress.join_all().await
@@ -151,10 +157,43 @@ impl HttpsClient {
                 if sender.ready().await.is_err() {
                     return;
                 }
-                let asked = sender.send_request(request.clone());
+                let asked = sender.send_request(request.clone().map(BodyExt::boxed));
                 let _ = tokio::time::timeout(std::time::Duration::ZERO, asked).await;
             }
         });
+    }
+
+    /// Sends the heads of POST requests whose body never arrives; with HTTP/1.1, of one.
+    pub(crate) fn stall(&mut self, path: &str, key: &str, times: usize) {
+        let request = || {
+            let request = Request::post(format!("https://127.0.0.1{path}"));
+            let request = request.header("authorization", format!("Bearer {key}"));
+            let request = request.header("content-type", "application/json");
+            let never = StreamBody::new(futures_util::stream::pending());
+            request.header("host", "127.0.0.1").body(BodyExt::boxed(never)).unwrap()
+        };
+        let (sender, stalled) = (&mut self.sender, &mut self.stalled);
+        self.runtime.block_on(async {
+            match sender {
+                Sender::Http1(sender) => {
+                    let asked = sender.send_request(request());
+                    stalled.spawn(async { drop(asked.await) });
+                }
+                Sender::Http2(sender) => {
+                    for _ in 0..times {
+                        sender.ready().await.unwrap();
+                        let asked = sender.send_request(request());
+                        stalled.spawn(async { drop(asked.await) });
+                    }
+                }
+            }
+        });
+    }
+
+    /// Returns the number of stalled requests that have no response.
+    pub(crate) fn stalled(&mut self) -> usize {
+        while self.stalled.try_join_next().is_some() {}
+        self.stalled.len()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -97,6 +97,18 @@ impl Server {
         if let Some(url) = self.database.url() {
             command.env("HELIOGRAPH_DATABASE__URL", url);
         }
+        let file = std::fs::read_to_string(self.home.path().join("heliograph.toml"));
+        let has = |text: &str| file.as_ref().is_ok_and(|file| file.contains(text));
+        // Most tests are not about prices and links.
+        if has("[[routes]]") && !has("[rates]") {
+            command.env("HELIOGRAPH_RATES__DEFAULT", "0");
+            if !has("[accounts]") {
+                command.env("HELIOGRAPH_ACCOUNTS__SIGN_UP", "closed");
+            }
+        }
+        if has("[mail]") && !has("public_url") {
+            command.env("HELIOGRAPH_SERVER__PUBLIC_URL", "http://heliograph.test");
+        }
     }
 
     /// Starts the process, without waiting until it listens.
