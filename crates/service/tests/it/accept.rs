@@ -5,6 +5,7 @@ use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::carrier::RoutingTable;
 use heliograph_domain::fields::{CreditNote, MaxParts};
 use heliograph_domain::money::Amount;
+use heliograph_domain::rate::Rates;
 use heliograph_service::identity::accounts;
 use heliograph_service::identity::api_keys::{self, KeySpec};
 use heliograph_service::kernel::audit::Actor;
@@ -12,7 +13,7 @@ use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::accept::Accept;
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::context::{Context, Settings};
-use heliograph_service::kernel::error::{Error, Result};
+use heliograph_service::kernel::error::{DestinationReason, Error, Result};
 use heliograph_service::kernel::writer;
 use heliograph_service::messaging::messages::{self, SendResult};
 use heliograph_testing::TestDb;
@@ -195,13 +196,20 @@ async fn invalid_sends_are_refused_before_anything_is_stored() {
     let short = messages::SendRequest { max_parts: MaxParts::try_from(1).ok(), ..parts(2) };
     let sent = node.send_all(&ann, vec![(short, idempotency_key("k", 1))]).await;
     assert!(matches!(sent[0], Err(Error::TooManyParts { parts: 2, allowed: 1 })), "{sent:?}");
-    let nowhere = Settings { routes: RoutingTable::default(), ..(*node.cx.settings()).clone() };
-    let (_, settings) = watch::channel(Arc::new(nowhere));
-    let cx = Context { settings, ..node.cx.clone() };
-    let sent = node
-        .writing(async |w| messages::send(&cx, &w, &ann, text("Hi"), idempotency_key("k", 1)).await)
-        .await;
-    assert!(matches!(sent, Err(Error::DestinationNotAllowed(_))), "{sent:?}");
+    let settings = node.cx.settings();
+    let no_route = Settings { routes: RoutingTable::default(), ..(*settings).clone() };
+    let no_price = Settings { rates: Rates::default(), ..(*settings).clone() };
+    for (settings, reason) in
+        [(no_route, DestinationReason::NoRoute), (no_price, DestinationReason::NoPrice)]
+    {
+        let (_, settings) = watch::channel(Arc::new(settings));
+        let cx = Context { settings, ..node.cx.clone() };
+        let key = || idempotency_key("k", 1);
+        let sent =
+            node.writing(async |w| messages::send(&cx, &w, &ann, text("Hi"), key()).await).await;
+        let refused = matches!(&sent, Err(Error::DestinationNotAllowed(r)) if *r == reason);
+        assert!(refused, "{reason:?}: {sent:?}");
+    }
     let sent = node.send_all(&ann, vec![(text("Hi"), idempotency_key("k", 9))]).await;
     assert_eq!(summary(&sent[0]), "sent");
 }

@@ -1,6 +1,7 @@
 //! `heliograph config`: values, their origin, and errors.
 
 use crate::support::process::command;
+use crate::support::server::Server;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -156,4 +157,23 @@ fn errors_do_not_contain_the_value() {
             && !stderr.contains("c4n4ry"),
         "{stderr}"
     );
+}
+
+#[test]
+fn the_risks_of_a_configuration_are_listed() {
+    let safe = Server::new("");
+    let (code, stdout, stderr) = safe.run_text(&["config", "--check"]);
+    assert_eq!((code, stdout.as_str(), stderr.trim()), (Some(0), "", "No problems found"));
+    let carrier = "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'x'\n";
+    let free = Server::new(&format!("{carrier}[rates]\ndefault = '0'"));
+    let (code, stdout, stderr) = free.run_text(&["config", "--check"]);
+    assert!(stdout.starts_with("error: accounts.sign_up is open, and some"), "{stdout}");
+    assert!(stdout.contains("\nwarning: The sealing key is stored next to"), "{stdout}");
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("does not start with this configuration. Errors: 1"), "{stderr}");
+    let risky = Server::new(carrier);
+    let (code, stdout, _) = risky.run_text(&["--json", "config", "--check"]);
+    let found = serde_json::from_str::<serde_json::Value>(&stdout).unwrap();
+    assert_eq!((code, &found["errors"]), (Some(0), &serde_json::json!([])));
+    assert!(found["warnings"][0].as_str().unwrap().contains("There are no prices"), "{found}");
 }

@@ -71,6 +71,14 @@ fn an_invalid_configuration_is_reported() {
         ),
         ("[rates]\nfile = 'gone.csv'", "rates.file: failed to read gone.csv"),
         ("[rates]\ndefault = '-1'", "must not be negative"),
+        (
+            "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'x'\n[rates]\ndefault = '0'",
+            "any stranger could send at your expense",
+        ),
+        (
+            "[server]\npublic_url = 'https://sms.example.com/path'",
+            "must be an http(s) URL without a path",
+        ),
         ("[telemetry]\nlog = '=='", "telemetry.log: invalid filter"),
         ("[telemetry]\nformat = 'xml'", "format"),
         ("[server]\ndata_dir = '/proc/nothing'", "server.data_dir: failed to create /proc/nothing"),
