@@ -66,7 +66,8 @@ pub enum SubmitOutcome {
         /// The SMPP command_status.
         status: u32,
     },
-    /// The status is ambiguous (ESME_RSUBMITFAIL, ESME_RUNKNOWNERR): at most two retries.
+    /// The status is ambiguous (ESME_RSUBMITFAIL, ESME_RUNKNOWNERR, generic_nack): the carrier may
+    /// have accepted the part. At most two retries.
     Ambiguous {
         /// The SMPP command_status.
         status: u32,

@@ -76,9 +76,9 @@ fn key(s: &Settlement) -> MessageKey {
 
 fn follow(s: &Settlement) -> Option<MessageEvent> {
     match &s.next {
-        NextStep::Done | NextStep::Retry { .. } => None,
+        NextStep::Done | NextStep::Retry { in_doubt: false, .. } => None,
         NextStep::Fail(f) => Some(MessageEvent::SendFailed(f.clone())),
-        NextStep::InDoubt => Some(MessageEvent::InDoubt),
+        NextStep::InDoubt | NextStep::Retry { in_doubt: true, .. } => Some(MessageEvent::InDoubt),
     }
 }
 
@@ -90,7 +90,7 @@ async fn settle(tx: &mut Conn, settlements: &[&Settlement], now: Timestamp) -> S
         let lease = &s.lease;
         match s.next {
             NextStep::Done | NextStep::Fail(_) => done.push(lease),
-            NextStep::Retry { after, tried } => {
+            NextStep::Retry { after, tried, .. } => {
                 let due_at = if after.is_zero() { lease.due_at } else { now.after(after) };
                 back.push(LeaseRelease { lease, due_at, count_try: tried, count_doubt: false });
             }

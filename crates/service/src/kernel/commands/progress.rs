@@ -66,6 +66,8 @@ pub enum NextStep {
         after: Duration,
         /// True if this attempt counts as a try.
         tried: bool,
+        /// True if this attempt may have sent the message: it is marked as a possible duplicate.
+        in_doubt: bool,
     },
     /// The message may have been sent. It is sent again, marked as a possible duplicate.
     InDoubt,
