@@ -11,6 +11,7 @@ use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{CarrierId, NodeId};
 use heliograph_domain::lease::{LEASE, LeasedMessage};
 use heliograph_domain::message::{Failure, FailureCode, MessageEvent};
+use heliograph_domain::phone::Recipient;
 use heliograph_domain::retry;
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_domain::time::Timestamp;
@@ -148,6 +149,7 @@ pub fn evaluate_outcomes(leased: &LeasedMessage, outcomes: Vec<(u8, SubmitOutcom
     Settlement {
         lease: leased.lease.clone(),
         recipient: leased.message.recipient,
+        originator: Recipient::from_digits(leased.message.originator.as_str()),
         parts: leased.message.parts,
         accepted_parts,
         next: then,

@@ -45,6 +45,8 @@ pub struct Settlement {
     pub lease: Lease,
     /// The recipient of the message.
     pub recipient: Recipient,
+    /// The originator, if it is a number: a receipt with swapped addresses names it as recipient.
+    pub originator: Option<Recipient>,
     /// The number of parts of the message.
     pub parts: u16,
     /// The parts that the carrier accepted, with the carrier's ids for them.
