@@ -9,6 +9,7 @@ use crate::smpp::receipt::{self, DeliverSm};
 use crate::smpp::session::{ClientSession, MAX_UNACKNOWLEDGED};
 use crate::smpp::status as carrier_status;
 use crate::smpp::text;
+use heliograph_domain::receipt::MAX_ID;
 use heliograph_domain::submission::SubmitOutcome;
 use tokio::time::Instant;
 
@@ -66,11 +67,14 @@ impl ClientSession<'_> {
         let Some(pending) = self.window.remove(pdu.header.sequence) else {
             return;
         };
+        let options = self.options;
+        let map = &options.status_map;
         let outcome = match (pdu.header.command, pdu.header.status) {
-            (id::GENERIC_NACK, status::ESME_ROK) => {
-                carrier_status::outcome(status::ESME_RUNKNOWNERR, b"")
+            (id::GENERIC_NACK, status) => carrier_status::nack_outcome(map, status),
+            (_, status::ESME_ROK) => {
+                carrier_status::outcome(map, status::ESME_ROK, self.message_id(pdu.body))
             }
-            (_, status) => carrier_status::outcome(status, leading_text(pdu.body)),
+            (_, status) => carrier_status::outcome(map, status, b""),
         };
         match outcome {
             SubmitOutcome::Accepted { .. } => self.served = true,
@@ -85,6 +89,23 @@ impl ClientSession<'_> {
             _ => {}
         }
         self.event_queue.push_outcome(pending.token, pending.part, outcome);
+    }
+
+    /// Returns the message_id of a submit_sm_resp. One that is longer than the field (SMPP 3.4
+    /// §5.2.23) is dropped: the part counts as accepted, but its receipts cannot be matched.
+    fn message_id<'b>(&mut self, body: &'b [u8]) -> &'b [u8] {
+        let id = leading_text(body);
+        if id.len() <= MAX_ID {
+            return id;
+        }
+        if !std::mem::replace(&mut self.warned_of_long_id, true) {
+            tracing::warn!(
+                carrier = %self.options.name,
+                octets = id.len(),
+                "message id of the carrier is too long, its receipts cannot be matched"
+            );
+        }
+        b""
     }
 
     fn delivered(&mut self, pdu: &Pdu<'_>) {
@@ -107,7 +128,7 @@ impl ClientSession<'_> {
             }
             DeliverSm::Intermediate => self.acknowledge_now(pdu.header, status::ESME_ROK),
             DeliverSm::Unreadable => {
-                self.warn("receipt without message id or state ignored");
+                self.warn("receipt without a usable message id or state ignored");
                 self.acknowledge_now(pdu.header, status::ESME_ROK);
             }
         }
