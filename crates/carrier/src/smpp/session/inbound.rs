@@ -1,6 +1,6 @@
 //! Handles the PDUs from the SMSC and writes the responses.
 
-use crate::carrier::{Ack, CarrierEvent, DeliverSmHandle};
+use crate::carrier::{Ack, AckResult, CarrierEvent, DeliverSmHandle};
 use crate::smpp::body::{ShortMessage, leading_text};
 use crate::smpp::close_reason::CloseReason;
 use crate::smpp::command::{id, status};
@@ -155,9 +155,10 @@ impl ClientSession<'_> {
         let number = self.number;
         for ack in acks.iter().filter(|ack| ack.handle.session == number) {
             self.unacknowledged = self.unacknowledged.saturating_sub(1);
-            let status = match ack.committed {
-                true => status::ESME_ROK,
-                false => status::ESME_RX_T_APPN,
+            let status = match ack.result {
+                AckResult::Committed => status::ESME_ROK,
+                AckResult::Retry => status::ESME_RX_T_APPN,
+                AckResult::Rejected => status::ESME_RX_P_APPN,
             };
             self.acknowledge_now(PduHeader::request(id::DELIVER_SM, ack.handle.sequence), status);
         }
