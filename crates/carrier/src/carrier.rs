@@ -79,7 +79,17 @@ pub struct DeliverSmHandle {
 pub struct Ack {
     /// The handle of the event.
     pub handle: DeliverSmHandle,
-    /// True when the event is committed. False makes the SMSC send it again later
-    /// (ESME_RX_T_APPN).
-    pub committed: bool,
+    /// The result, which decides the command_status of the response.
+    pub result: AckResult,
+}
+
+/// The result of an event in an [`Ack`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AckResult {
+    /// The event is committed.
+    Committed,
+    /// The event could not be committed now: the SMSC sends it again later (ESME_RX_T_APPN).
+    Retry,
+    /// The event can never be committed: the SMSC does not send it again (ESME_RX_P_APPN).
+    Rejected,
 }

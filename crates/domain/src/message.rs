@@ -246,7 +246,8 @@ pub struct MessageState {
     pub done_at: Option<Timestamp>,
     /// True if a part may or may not have reached the carrier and waits to be resent.
     pub in_doubt: bool,
-    /// True if it was resent after a lost response, so that the recipient may receive it twice.
+    /// True if it was resent after a lost or ambiguous response, so that the recipient may receive
+    /// it twice.
     pub possible_duplicate: bool,
     /// True if a DELIVERED receipt arrived after the message had failed.
     pub late_receipt: bool,
@@ -280,7 +281,8 @@ pub enum MessageEvent {
     PartsAccepted(u16),
     /// No (more) parts will be sent: rejected, opted out, expired, or no route.
     SendFailed(Failure),
-    /// No response arrived for a part; it will be resent over the same carrier.
+    /// No response or an ambiguous one arrived for a part, which will be resent over the same
+    /// carrier.
     InDoubt,
     /// A part was delivered.
     PartDelivered,
@@ -378,7 +380,7 @@ pub fn price(message: &Message, state: &MessageState) -> Amount {
 pub enum TimelineEvent {
     /// The message was accepted.
     Accepted,
-    /// The message was resent after a lost response and may have arrived twice.
+    /// The message was resent after a lost or ambiguous response and may have arrived twice.
     SentAgain,
     /// A carrier accepted all parts.
     Sent,

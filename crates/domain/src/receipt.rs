@@ -10,6 +10,9 @@ pub struct Receipt {
     pub smsc_id: String,
     /// The recipient of the message: the source address of the receipt.
     pub recipient: Recipient,
+    /// The destination address of the receipt, if it is a number. Some carriers swap the addresses,
+    /// so that this is the recipient.
+    pub destination: Option<Recipient>,
     /// The final result of the part.
     pub outcome: ReceiptOutcome,
 }
@@ -44,31 +47,42 @@ impl ReceiptOutcome {
     }
 }
 
-/// Returns the forms that a message id in a receipt may have had in the submit response: as
-/// written, without leading zeros, in upper and lower case, and converted between hexadecimal and
-/// decimal. Carriers are inconsistent about this. The first form is the id as written; there are no
-/// duplicates.
-pub fn id_candidates(id: &str) -> Vec<String> {
-    let mut all = vec![id.to_owned()];
-    let mut add = |s: String| {
-        if !s.is_empty() && !all.contains(&s) {
-            all.push(s);
-        }
-    };
-    let trimmed = id.trim_start_matches('0');
-    add(trimmed.to_owned());
-    add(id.to_ascii_uppercase());
-    add(id.to_ascii_lowercase());
-    if let Ok(n) = u64::from_str_radix(trimmed, 16) {
-        add(n.to_string());
+/// The longest message_id of SMPP 3.4 (§5.2.23), without its NUL.
+pub const MAX_ID: usize = 64;
+
+/// Returns the form of a carrier's message id that is stored and looked up: without padding
+/// (leading zeros, spaces) and in lower case, because carriers do not always spell an id in the
+/// same way in the submit response and in the receipt. An id in mixed case with letters beyond F is
+/// neither hexadecimal nor a UUID; its case may distinguish ids, and is kept.
+///
+/// Returns `None` if the id identifies no part, because it is empty or longer than [`MAX_ID`]
+/// characters.
+pub fn normalized_id(id: &str) -> Option<String> {
+    let id = id.trim();
+    if id.is_empty() || (id.len() > MAX_ID && id.chars().nth(MAX_ID).is_some()) {
+        return None;
     }
-    if let Ok(n) = trimmed.parse::<u64>() {
-        add(format!("{n:X}"));
-        add(format!("{n:x}"));
-        add(format!("{n:08X}"));
-        add(format!("{n:08x}"));
+    let digits = id.trim_start_matches(|c: char| c == '0' || c.is_whitespace());
+    if digits.is_empty() {
+        return Some("0".to_owned());
     }
-    all
+    let has = |of: fn(&u8) -> bool| digits.bytes().any(|b| of(&b));
+    let mixed = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    let beyond_f = has(|b| b.is_ascii_alphabetic() && !b.is_ascii_hexdigit());
+    Some(if mixed && beyond_f { digits.to_owned() } else { digits.to_ascii_lowercase() })
+}
+
+/// Returns a normalized id in the other number base: hexadecimal as decimal, decimal as
+/// hexadecimal. An id of decimal digits can be either, and has both.
+pub fn ids_in_other_base(normalized: &str) -> impl Iterator<Item = String> {
+    let is = |of: fn(&u8) -> bool| normalized.bytes().all(|b| of(&b));
+    let hexadecimal = is(u8::is_ascii_hexdigit).then(|| u128::from_str_radix(normalized, 16));
+    let decimal = is(u8::is_ascii_digit).then(|| normalized.parse::<u128>());
+    let as_decimal = hexadecimal.and_then(Result::ok).map(|n| n.to_string());
+    let as_hexadecimal = decimal.and_then(Result::ok).map(|n| format!("{n:x}"));
+    // A number of one digit is the same in both.
+    let of_several = normalized.len() > 1 || as_hexadecimal.is_none();
+    as_decimal.into_iter().chain(as_hexadecimal).filter(move |_| of_several)
 }
 
 #[cfg(test)]
@@ -76,10 +90,53 @@ mod tests {
     use super::*;
 
     #[test]
+    fn spellings_of_an_id_have_one_form() {
+        for (spellings, form) in [
+            (&["1234567890", "0001234567890", " 1234567890 "][..], "1234567890"),
+            (&["499602d2", "499602D2", "00000000499602D2", "499602D2  "], "499602d2"),
+            (
+                &[
+                    "9F1C2B4E-0A1D-4C3B-8E7F-0123456789AB",
+                    "9f1c2b4e-0a1d-4c3b-8e7f-0123456789ab",
+                    "9f1C2b4e-0A1d-4c3B-8e7F-0123456789aB",
+                ],
+                "9f1c2b4e-0a1d-4c3b-8e7f-0123456789ab",
+            ),
+            (&["XK-77", "xk-77"], "xk-77"),
+            (&["0", "0000"], "0"),
+        ] {
+            for id in spellings {
+                assert_eq!(normalized_id(id).as_deref(), Some(form), "{id}");
+            }
+            assert_eq!(normalized_id(form).as_deref(), Some(form));
+        }
+    }
+
+    #[test]
+    fn case_that_may_distinguish_ids_is_kept() {
+        assert_eq!(normalized_id("xA7q").as_deref(), Some("xA7q"));
+        assert_eq!(normalized_id("Xa7q").as_deref(), Some("Xa7q"));
+    }
+
+    #[test]
+    fn empty_and_long_ids_identify_nothing() {
+        assert_eq!(normalized_id(""), None);
+        assert_eq!(normalized_id("  "), None);
+        assert_eq!(normalized_id(&"a".repeat(64)), Some("a".repeat(64)));
+        assert_eq!(normalized_id(&"ä".repeat(64)), Some("ä".repeat(64)));
+        assert_eq!(normalized_id(&"a".repeat(65)), None);
+        assert_eq!(normalized_id(&"ä".repeat(65)), None);
+    }
+
+    #[test]
     fn hexadecimal_and_decimal_ids_are_converted() {
-        assert!(id_candidates("499602D2").contains(&"1234567890".to_owned()));
-        assert!(id_candidates("1234567890").contains(&"499602d2".to_owned()));
-        assert!(id_candidates("0000012").contains(&"12".to_owned()));
-        assert_eq!(id_candidates("x-1").first().map(String::as_str), Some("x-1"));
+        let converted = |id| ids_in_other_base(id).collect::<Vec<_>>();
+        assert_eq!(converted("499602d2"), ["1234567890"]);
+        assert_eq!(converted("1234567890"), ["78187493520", "499602d2"]);
+        assert_eq!(converted("ffffffffffffffff"), ["18446744073709551615"]);
+        assert_eq!(converted("a"), ["10"]);
+        assert_eq!(converted("5"), [""; 0]);
+        assert_eq!(converted("xk-77"), [""; 0]);
+        assert_eq!(converted(&"f".repeat(64)), [""; 0]);
     }
 }

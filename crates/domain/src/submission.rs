@@ -55,7 +55,7 @@ impl Recall {
 pub enum SubmitOutcome {
     /// The carrier accepted the part and assigned a message id.
     Accepted {
-        /// The message id assigned by the carrier, exactly as received.
+        /// The message id assigned by the carrier, exactly as received; empty if it is too long.
         smsc_id: String,
     },
     /// The carrier throttled the link (ESME_RTHROTTLED, ESME_RMSGQFUL). This does not count as an
@@ -66,7 +66,8 @@ pub enum SubmitOutcome {
         /// The SMPP command_status.
         status: u32,
     },
-    /// The status is ambiguous (ESME_RSUBMITFAIL, ESME_RUNKNOWNERR): at most two retries.
+    /// The status is ambiguous (ESME_RSUBMITFAIL, ESME_RUNKNOWNERR, generic_nack): the carrier may
+    /// have accepted the part. At most two retries.
     Ambiguous {
         /// The SMPP command_status.
         status: u32,

@@ -181,8 +181,10 @@ impl Dispatcher {
             }
             Step::KeywordReplySent => {}
             Step::OptoutsFound(out) => self.recall(&out),
-            Step::Committed(CommitResult::Retry(acks, batch)) => {
-                self.pending.push(Box::pin(async move { Step::RetryDue(batch.pause().await) }));
+            Step::Committed(CommitResult::Retry(acks, batches)) => {
+                for batch in batches {
+                    self.pending.push(Box::pin(async move { Step::RetryDue(batch.pause().await) }));
+                }
                 self.acknowledge(acks).await;
             }
             Step::Committed(CommitResult::WriterClosed) => {}

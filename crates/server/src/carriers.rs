@@ -96,6 +96,7 @@ pub(crate) async fn start(
                     system_type: c.system_type.clone(),
                     window: c.window,
                     rate: c.rate,
+                    status_map: c.status_map()?,
                     ..SmppOptions::new(&c.name, &c.host, c.port)
                 };
                 carriers.push(smpp_carrier(number, options));

@@ -55,8 +55,18 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("telemetry", "log", Kind::Text),
     ("telemetry", "format", Kind::Text),
 ];
-const CARRIER_KEYS: &[&str] =
-    &["name", "kind", "host", "port", "system_id", "password", "system_type", "window", "rate"];
+const CARRIER_KEYS: &[&str] = &[
+    "name",
+    "kind",
+    "host",
+    "port",
+    "system_id",
+    "password",
+    "system_type",
+    "window",
+    "rate",
+    "status_map",
+];
 const ROUTE_KEYS: &[&str] = &["prefix", "carriers"];
 const NUMBER_KEYS: &[&str] = &["number", "account"];
 
@@ -298,12 +308,43 @@ mod tests {
             ),
             ("[webhooks]\nallow_private = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
+            (
+                "[[carriers]]\nname = 'a'\nkind = 'simulated'\nstatus_map = { '97' = 'temporary' }",
+                [("A", "b")],
+                "hexadecimal command_status, such as \"0x61\"",
+            ),
+            (
+                "[[carriers]]\nname = 'a'\nkind = 'simulated'\nstatus_map = { '0x04' = 'temporary' }",
+                [("A", "b")],
+                "the meaning of '0x04' is fixed",
+            ),
+            (
+                "[[carriers]]\nname = 'a'\nkind = 'simulated'\nstatus_map = { '0x61' = 'later' }",
+                [("A", "b")],
+                "expected one of",
+            ),
             ("[[routes]]\nprefix = '+44'\ncarriers = ['a']", [("A", "b")], "only digits"),
             ("[limits]\nmax_in_flight = 0", [("A", "b")], "from 1 to 1000000"),
         ] {
             let error = read(text, &vars).unwrap_err();
             assert!(error.contains(hint), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn status_map_of_a_carrier_is_read_and_shown() {
+        use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
+        let text = "[[carriers]]\nname = 'a'\nkind = 'simulated'\n\
+                    status_map = { '0x61' = 'temporary', '0x0000040B' = 'permanent', '0x58' = 'throttled' }";
+        let loaded = parse(text, "x.toml", std::iter::empty()).unwrap();
+        let expected = StatusMap::from([
+            (0x61, StatusMeaning::Temporary),
+            (0x40B, StatusMeaning::Permanent),
+            (0x58, StatusMeaning::Throttled),
+        ]);
+        assert_eq!(loaded.config.carriers[0].status_map().unwrap(), expected);
+        let shown = read(&toml(&loaded).unwrap(), &[]).unwrap();
+        assert_eq!(shown.carriers[0].status_map().unwrap(), expected);
     }
 
     #[test]

@@ -72,11 +72,11 @@ pub(crate) struct MessageView<'a> {
     done_at: Option<String>,
     /// The reason of the failure, if the message failed.
     failure: Option<FailureView<'a>>,
-    /// True if the carrier's response to a part was lost and it is not known yet if the carrier
-    /// accepted the part.
+    /// True if the carrier's response to a part was lost or ambiguous, and it is not known yet if
+    /// the carrier accepted the part.
     in_doubt: bool,
-    /// True if the message was sent again after a lost response. The recipient may have received it
-    /// twice.
+    /// True if the message was sent again after a lost or ambiguous response. The recipient may have
+    /// received it twice.
     possible_duplicate: bool,
     /// The events of the message in chronological order.
     timeline: Vec<StepView>,

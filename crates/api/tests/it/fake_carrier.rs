@@ -49,7 +49,8 @@ impl<'a> FakeCarrier<'a> {
         recipient: Recipient,
         outcome: ReceiptOutcome,
     ) {
-        let receipt = Receipt { smsc_id: smsc_id.to_owned(), recipient, outcome };
+        let receipt =
+            Receipt { smsc_id: smsc_id.to_owned(), recipient, destination: None, outcome };
         let receipts = vec![(self.id, receipt)];
         self.record(Progress { receipts, ..Progress::default() }).await;
     }

@@ -66,6 +66,8 @@ pub mod status {
     pub const ESME_RSUBMITFAIL: u32 = 0x45;
     /// Throttled: the client has exceeded its allowed message rate.
     pub const ESME_RTHROTTLED: u32 = 0x58;
+    /// Invalid scheduled delivery time. Jasmin reports temporary errors with it.
+    pub const ESME_RINVSCHED: u32 = 0x61;
     /// Temporary error of the receiver: send the message again later.
     pub const ESME_RX_T_APPN: u32 = 0x64;
     /// Permanent error of the receiver: do not send the message again.

@@ -1,5 +1,6 @@
 //! The settings of one SMPP carrier.
 
+use crate::smpp::status::StatusMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct SmppOptions {
     pub window: u16,
     /// The rate limit in parts per second; 0 for no limit.
     pub rate: u32,
+    /// The meaning of statuses that differs from the default.
+    pub status_map: StatusMap,
     /// True when PDUs carry a label that names the owner of each message and of each reply. Only
     /// for the simulated SMSC: a real one must not be able to attribute a reply to an account.
     pub labelled: bool,
@@ -57,6 +60,7 @@ impl SmppOptions {
             system_type: String::new(),
             window: 10,
             rate: 0,
+            status_map: StatusMap::new(),
             labelled: false,
             bind_timeout: Duration::from_secs(30),
             response_timeout: Duration::from_secs(60),

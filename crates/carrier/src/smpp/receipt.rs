@@ -5,7 +5,7 @@ use crate::smpp::body::{ShortMessage, leading_text};
 use crate::smpp::command::{esm, tag};
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome, normalized_id};
 use std::borrow::Cow;
 
 /// The kinds of deliver_sm.
@@ -16,7 +16,7 @@ pub enum DeliverSm {
     /// A receipt with a state that is not final (SMPP 3.4 §5.2.28: ENROUTE, ACCEPTED, UNKNOWN), or
     /// an intermediate notification. Acknowledged and ignored.
     Intermediate,
-    /// A receipt without a message id or without a state. Acknowledged, since it would be the same
+    /// A receipt without a usable message id or without a state. Acknowledged, since it would be the same
     /// the second time, and logged.
     Unreadable,
     /// An inbound message.
@@ -55,9 +55,13 @@ fn finish(message: &ShortMessage<'_>, fields: &Fields<'_>, outcome: ReceiptOutco
         Some(id) => Some(String::from_utf8_lossy(id).into_owned()),
         None => fields.find("id").map(str::to_owned),
     };
-    match (id, number(message.source.digits)) {
+    let destination = number(message.destination.digits);
+    // Some SMSCs swap the addresses. A sender's name as the source shows it; of two numbers, either
+    // may be the recipient.
+    let recipient = number(message.source.digits).or(destination);
+    match (id.filter(|id| normalized_id(id).is_some()), recipient) {
         (Some(smsc_id), Some(recipient)) => {
-            DeliverSm::Receipt(Receipt { smsc_id, recipient, outcome })
+            DeliverSm::Receipt(Receipt { smsc_id, recipient, destination, outcome })
         }
         _ => DeliverSm::Unreadable,
     }
@@ -199,7 +203,31 @@ mod tests {
 
     fn ended(id: &str, outcome: ReceiptOutcome) -> DeliverSm {
         let smsc_id = id.to_owned();
-        DeliverSm::Receipt(Receipt { smsc_id, recipient: ANN, outcome })
+        DeliverSm::Receipt(Receipt { smsc_id, recipient: ANN, destination: None, outcome })
+    }
+
+    #[test]
+    fn swapped_addresses_are_recognized() {
+        let swapped = |source: &'static str, destination: &'static str| {
+            let address =
+                |digits: &'static str| Address { ton: 1, npi: 1, digits: digits.as_bytes() };
+            let message = ShortMessage {
+                source: address(source),
+                destination: address(destination),
+                esm_class: esm::RECEIPT,
+                text: b"id:1 stat:DELIVRD",
+                ..ShortMessage::default()
+            };
+            match classify(&message) {
+                DeliverSm::Receipt(r) => Some((r.recipient, r.destination)),
+                _ => None,
+            }
+        };
+        let other = Recipient(447_700_900_999);
+        assert_eq!(swapped("Shop", "447700900123"), Some((ANN, Some(ANN))));
+        assert_eq!(swapped("447700900999", "447700900123"), Some((other, Some(ANN))));
+        assert_eq!(swapped("447700900123", "Shop"), Some((ANN, None)));
+        assert_eq!(swapped("Shop", "Shop"), None);
     }
 
     #[test]

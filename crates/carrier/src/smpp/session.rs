@@ -61,6 +61,7 @@ pub(crate) struct ClientSession<'a> {
     exhausted: bool,
     served: bool,
     warned: bool,
+    warned_of_long_id: bool,
     timer: Timer,
 }
 
@@ -89,6 +90,7 @@ impl<'a> ClientSession<'a> {
             exhausted: false,
             served: false,
             warned: false,
+            warned_of_long_id: false,
             timer: Timer::new(),
         }
     }

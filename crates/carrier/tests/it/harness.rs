@@ -1,6 +1,8 @@
 //! The test harness: a running carrier whose engine is the test, and a running simulated SMSC.
 
-use heliograph_carrier::carrier::{Ack, Carrier, CarrierChannels, CarrierEvent, DeliverSmHandle};
+use heliograph_carrier::carrier::{
+    Ack, AckResult, Carrier, CarrierChannels, CarrierEvent, DeliverSmHandle,
+};
 use heliograph_carrier::link_status::LinkStatus;
 use heliograph_carrier::smpp::bind::SmppCarrier;
 use heliograph_carrier::smpp::options::SmppOptions;
@@ -167,7 +169,8 @@ impl Harness {
     }
 
     pub(crate) async fn ack(&self, handle: DeliverSmHandle, committed: bool) {
-        self.acks.send(vec![Ack { handle, committed }]).await.unwrap();
+        let result = if committed { AckResult::Committed } else { AckResult::Retry };
+        self.acks.send(vec![Ack { handle, result }]).await.unwrap();
     }
 
     /// Requests a graceful shutdown.

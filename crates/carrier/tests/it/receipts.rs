@@ -4,7 +4,7 @@ use crate::bound_pair::bound_pair;
 use crate::harness::{Harness, options};
 use crate::scripted_peer::{ScriptedListener, put_deliver};
 use bytes::BytesMut;
-use heliograph_carrier::carrier::{Ack, CarrierEvent};
+use heliograph_carrier::carrier::{Ack, AckResult, CarrierEvent};
 use heliograph_carrier::smpp::command::{esm, id};
 use heliograph_carrier::smpp::pdu;
 
@@ -23,6 +23,26 @@ async fn receipt_is_acknowledged_only_when_committed() {
         let (header, body) = peer.expect(id::DELIVER_SM_RESP).await;
         assert_eq!((header.status, header.sequence, body), (status, sequence, vec![0]));
     }
+}
+
+#[tokio::test]
+async fn a_receipt_that_can_never_be_committed_is_rejected_for_good() {
+    let (mut harness, mut peer, _listener) = bound_pair(|_| ()).await;
+    peer.receipt(7, ANN, "x").await;
+    let (handle, _) = harness.receipt().await;
+    harness.acks.send(vec![Ack { handle, result: AckResult::Rejected }]).await.unwrap();
+    let (header, _) = peer.expect(id::DELIVER_SM_RESP).await;
+    assert_eq!((header.status, header.sequence), (0x65, 7));
+}
+
+#[tokio::test]
+async fn a_receipt_with_a_long_message_id_is_acknowledged_and_ignored() {
+    let (mut harness, mut peer, _listener) = bound_pair(|_| ()).await;
+    peer.receipt(1, ANN, &"7".repeat(65)).await;
+    let (header, _) = peer.expect(id::DELIVER_SM_RESP).await;
+    assert_eq!((header.status, header.sequence), (0, 1));
+    peer.receipt(2, ANN, &"7".repeat(64)).await;
+    assert_eq!(harness.receipt().await.1.smsc_id, "7".repeat(64));
 }
 
 #[tokio::test]
@@ -93,7 +113,7 @@ async fn unacknowledged_receipts_are_bounded_and_do_not_block_the_session() {
     for _ in 0..4_096 {
         handles.push(harness.receipt().await.0);
     }
-    let acks = handles.iter().map(|handle| Ack { handle: *handle, committed: true });
+    let acks = handles.iter().map(|handle| Ack { handle: *handle, result: AckResult::Committed });
     harness.acks.send(acks.collect()).await.unwrap();
     for handle in handles {
         let (header, _) = peer.expect(id::DELIVER_SM_RESP).await;

@@ -5,6 +5,7 @@ use crate::harness::{parts, submission};
 use heliograph_carrier::smpp::body::ShortMessage;
 use heliograph_carrier::smpp::command::{esm, id};
 use heliograph_carrier::smpp::pdu::PduHeader;
+use heliograph_carrier::smpp::status::StatusMeaning;
 use heliograph_domain::message::FailureCode;
 use heliograph_domain::submission::SubmitOutcome;
 use std::time::{Duration, Instant};
@@ -108,6 +109,40 @@ async fn error_without_a_message_id_or_as_generic_nack_is_understood() {
             (SubmitOutcome::Ambiguous { status: 0xFF }, None) => {}
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[tokio::test]
+async fn generic_nack_with_a_temporary_status_is_ambiguous() {
+    let (mut harness, mut peer, _listener) = bound_pair(|_| ()).await;
+    harness.submit(1, ANN).await;
+    let (header, _) = peer.expect(id::SUBMIT_SM).await;
+    peer.write_header(header.nack(0x08)).await;
+    assert_eq!(harness.outcome().await, (1, SubmitOutcome::Ambiguous { status: 0x08 }));
+}
+
+#[tokio::test]
+async fn statuses_follow_the_map_of_the_carrier() {
+    let (mut harness, mut peer, _listener) = bound_pair(|o| {
+        o.status_map.insert(0x401, StatusMeaning::Temporary);
+    })
+    .await;
+    for (token, status) in [(1, 0x401), (2, 0x61), (3, 0xFE)] {
+        harness.submit(token, ANN).await;
+        let (header, _) = peer.expect(id::SUBMIT_SM).await;
+        peer.answer(header, status, "").await;
+        assert_eq!(harness.outcome().await, (token, SubmitOutcome::Temporary { status }));
+    }
+}
+
+#[tokio::test]
+async fn a_long_message_id_counts_as_accepted_without_an_id() {
+    let (mut harness, mut peer, _listener) = bound_pair(|_| ()).await;
+    for (token, length, kept) in [(1, 64, 64), (2, 65, 0), (3, 60_000, 0)] {
+        harness.submit(token, ANN).await;
+        let (header, _) = peer.expect(id::SUBMIT_SM).await;
+        peer.answer(header, 0, &"7".repeat(length)).await;
+        assert_eq!(harness.accepted().await, (token, "7".repeat(kept)));
     }
 }
 

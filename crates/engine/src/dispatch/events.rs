@@ -25,13 +25,11 @@ impl Dispatcher {
                     self.on_outcome(token, (part, outcome), &mut batch);
                 }
                 CarrierEvent::Receipt { handle, receipt } => {
-                    batch.handles.push(handle);
-                    batch.progress.receipts.push((self.carrier, receipt));
+                    batch.push_receipt(self.carrier, receipt, handle);
                     receipts += 1;
                 }
                 CarrierEvent::Message { handle, incoming } => {
-                    batch.handles.push(handle);
-                    batch.progress.inbound.push(InboundUpdate::Incoming(self.carrier, incoming));
+                    batch.push_inbound(InboundUpdate::Incoming(self.carrier, incoming), handle);
                 }
             }
         }

@@ -2,10 +2,13 @@
 
 use crate::config::secret::ConfigSecret;
 use anyhow::{Context, bail};
+use heliograph_carrier::smpp::command::status::{ESME_RINVBNDSTS, ESME_ROK};
+use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use url::Url;
@@ -185,6 +188,42 @@ pub(crate) struct CarrierConfig {
     pub(crate) window: u16,
     #[serde(default)]
     pub(crate) rate: u32,
+    #[serde(default)]
+    status_map: BTreeMap<String, CarrierStatus>,
+}
+
+/// The meaning of a command_status of a carrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum CarrierStatus {
+    Temporary,
+    Permanent,
+    Throttled,
+}
+
+impl CarrierConfig {
+    /// Returns the meaning of the statuses that the carrier uses differently.
+    pub(crate) fn status_map(&self) -> anyhow::Result<StatusMap> {
+        let read = |(key, status): (&String, &CarrierStatus)| {
+            let number = key.strip_prefix("0x").and_then(|hex| u32::from_str_radix(hex, 16).ok());
+            let Some(number) = number else {
+                bail!(
+                    "carriers: status_map of '{}': '{key}' must be a hexadecimal command_status, such as \"0x61\"",
+                    self.name
+                );
+            };
+            if [ESME_ROK, ESME_RINVBNDSTS].contains(&number) {
+                bail!("carriers: status_map of '{}': the meaning of '{key}' is fixed", self.name);
+            }
+            let meaning = match status {
+                CarrierStatus::Temporary => StatusMeaning::Temporary,
+                CarrierStatus::Permanent => StatusMeaning::Permanent,
+                CarrierStatus::Throttled => StatusMeaning::Throttled,
+            };
+            Ok((number, meaning))
+        };
+        self.status_map.iter().map(read).collect()
+    }
 }
 
 const fn smpp_port() -> u16 {
@@ -376,6 +415,7 @@ impl Config {
             if c.kind == CarrierKind::Smpp && c.host.is_empty() {
                 bail!("carriers: '{}' needs a host", c.name);
             }
+            c.status_map()?;
             if c.window == 0 {
                 bail!("carriers: the window of '{}' must be at least 1", c.name);
             }

@@ -27,6 +27,8 @@ pub struct Metrics {
     pub inbound: IntCounter,
     /// Inbound messages for numbers that belong to no account.
     pub inbound_unclaimed: IntCounter,
+    /// Carrier events that could not be committed and were set aside.
+    pub set_aside: IntCounter,
     /// Failed messages by `reason`, the failure code.
     pub messages_failed: IntCounterVec,
     /// Webhook delivery attempts by `result`: delivered, failed or postponed.
@@ -89,6 +91,10 @@ impl Metrics {
             inbound_unclaimed: counter(
                 "inbound_unclaimed_total",
                 "Inbound messages for numbers that belong to no account.",
+            )?,
+            set_aside: counter(
+                "carrier_events_set_aside_total",
+                "Outcomes, receipts and inbound messages that could not be committed.",
             )?,
             messages_failed: counters(
                 "messages_failed_total",

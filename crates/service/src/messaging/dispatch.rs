@@ -11,6 +11,7 @@ use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{CarrierId, NodeId};
 use heliograph_domain::lease::{LEASE, LeasedMessage};
 use heliograph_domain::message::{Failure, FailureCode, MessageEvent};
+use heliograph_domain::phone::Recipient;
 use heliograph_domain::retry;
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_domain::time::Timestamp;
@@ -148,6 +149,7 @@ pub fn evaluate_outcomes(leased: &LeasedMessage, outcomes: Vec<(u8, SubmitOutcom
     Settlement {
         lease: leased.lease.clone(),
         recipient: leased.message.recipient,
+        originator: Recipient::from_digits(leased.message.originator.as_str()),
         parts: leased.message.parts,
         accepted_parts,
         next: then,
@@ -156,7 +158,8 @@ pub fn evaluate_outcomes(leased: &LeasedMessage, outcomes: Vec<(u8, SubmitOutcom
 
 fn follow(leased: &LeasedMessage, outcome: SubmitOutcome) -> NextStep {
     let tries = leased.tries;
-    let later = |tried| NextStep::Retry { after: retry::submit_delay(u32::from(tries) + 1), tried };
+    let retry = |after, tried, in_doubt| NextStep::Retry { after, tried, in_doubt };
+    let delay = retry::submit_delay(u32::from(tries) + 1);
     let error = |status: u32| {
         NextStep::Fail(Failure {
             code: FailureCode::CarrierError,
@@ -165,10 +168,10 @@ fn follow(leased: &LeasedMessage, outcome: SubmitOutcome) -> NextStep {
     };
     match outcome {
         SubmitOutcome::Accepted { .. } => NextStep::Done,
-        SubmitOutcome::NotSent => NextStep::Retry { after: Duration::ZERO, tried: false },
-        SubmitOutcome::Throttled => NextStep::Retry { after: Duration::from_secs(1), tried: false },
-        SubmitOutcome::Temporary { .. } if tries < MAX_TRIES => later(true),
-        SubmitOutcome::Ambiguous { .. } if tries < AMBIGUOUS_RETRIES => later(true),
+        SubmitOutcome::NotSent => retry(Duration::ZERO, false, false),
+        SubmitOutcome::Throttled => retry(Duration::from_secs(1), false, false),
+        SubmitOutcome::Temporary { .. } if tries < MAX_TRIES => retry(delay, true, false),
+        SubmitOutcome::Ambiguous { .. } if tries < AMBIGUOUS_RETRIES => retry(delay, true, true),
         SubmitOutcome::Temporary { status } | SubmitOutcome::Ambiguous { status } => error(status),
         SubmitOutcome::Refused(failure) => NextStep::Fail(failure),
         // Sent once more, marked as a possible duplicate; a second lost response is final.
@@ -182,9 +185,10 @@ fn worse(a: NextStep, b: NextStep) -> NextStep {
     let rank = |t: &NextStep| match t {
         NextStep::Done => 0,
         NextStep::Retry { tried: false, .. } => 1,
-        NextStep::Retry { tried: true, .. } => 2,
-        NextStep::InDoubt => 3,
-        NextStep::Fail(_) => 4,
+        NextStep::Retry { in_doubt: false, .. } => 2,
+        NextStep::Retry { in_doubt: true, .. } => 3,
+        NextStep::InDoubt => 4,
+        NextStep::Fail(_) => 5,
     };
     if rank(&b) > rank(&a) { b } else { a }
 }

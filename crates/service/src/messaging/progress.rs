@@ -4,23 +4,26 @@
 //! machine of the domain crate, and written once per message: a submit outcome and its delivery
 //! receipt in the same batch become one update.
 
+mod matching;
+
 use crate::billing::charging::BalanceChanges;
 use crate::kernel::commands::progress::{NextStep, Settlement};
 use crate::kernel::metrics::metrics;
+use crate::messaging::progress::matching::UnmatchedReceipts;
 use crate::webhooks::events::EndedMessage;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
 use heliograph_domain::message::{self, MessageEvent, MessageState, MessageStatus};
-use heliograph_domain::receipt::{Receipt, ReceiptOutcome, id_candidates};
+use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_domain::stats::{LatencyBucket, Measure, Tally};
 use heliograph_domain::time::Timestamp;
-use heliograph_store::messaging::carrier_refs::{self, AcceptedPart, StoredReceipt};
 use heliograph_store::messaging::messages;
 use heliograph_store::messaging::messages::LockedMessage;
 use heliograph_store::messaging::parts;
 use heliograph_store::messaging::queue::{self, LeaseRelease};
 use heliograph_store::{Conn, StoreResult};
-use std::collections::{BTreeMap, HashMap, HashSet};
+pub use matching::EARLY;
+use std::collections::{BTreeMap, HashMap};
 
 /// Identifies a message.
 pub type MessageKey = (AccountId, MessageId);
@@ -58,15 +61,14 @@ pub async fn record<'a>(
 ) -> StoreResult<()> {
     settle(tx, settlements, now).await?;
     let mut unmatched = UnmatchedReceipts::new(receipts);
-    let accepted = accepted_parts(settlements, &mut unmatched);
+    let accepted = matching::accepted_parts(settlements, &mut unmatched);
     count_accepted(tx, settlements, changes).await?;
     for (key, event) in settlements.iter().filter_map(|s| Some((key(s), follow(s)?))) {
         changes.add(key, event);
     }
     let mut ends = std::mem::take(&mut unmatched.met);
-    let early = carrier_refs::record_accepted(tx, &accepted, now).await?;
-    ends.extend(early.into_iter().map(|m| (m.part, m.outcome)));
-    ends.extend(match_receipts(tx, unmatched, now).await?);
+    ends.extend(matching::record_accepted(tx, accepted, now).await?);
+    ends.extend(matching::match_receipts(tx, unmatched, now).await?);
     count_ended(tx, ends, changes).await
 }
 
@@ -76,9 +78,9 @@ fn key(s: &Settlement) -> MessageKey {
 
 fn follow(s: &Settlement) -> Option<MessageEvent> {
     match &s.next {
-        NextStep::Done | NextStep::Retry { .. } => None,
+        NextStep::Done | NextStep::Retry { in_doubt: false, .. } => None,
         NextStep::Fail(f) => Some(MessageEvent::SendFailed(f.clone())),
-        NextStep::InDoubt => Some(MessageEvent::InDoubt),
+        NextStep::InDoubt | NextStep::Retry { in_doubt: true, .. } => Some(MessageEvent::InDoubt),
     }
 }
 
@@ -90,7 +92,7 @@ async fn settle(tx: &mut Conn, settlements: &[&Settlement], now: Timestamp) -> S
         let lease = &s.lease;
         match s.next {
             NextStep::Done | NextStep::Fail(_) => done.push(lease),
-            NextStep::Retry { after, tried } => {
+            NextStep::Retry { after, tried, .. } => {
                 let due_at = if after.is_zero() { lease.due_at } else { now.after(after) };
                 back.push(LeaseRelease { lease, due_at, count_try: tried, count_doubt: false });
             }
@@ -102,49 +104,6 @@ async fn settle(tx: &mut Conn, settlements: &[&Settlement], now: Timestamp) -> S
     queue::settle(tx, &done).await?;
     queue::release(tx, &back).await?;
     Ok(())
-}
-
-/// Receipts that are not matched yet, and those matched within the batch.
-struct UnmatchedReceipts<'a> {
-    waiting: HashMap<(CarrierId, &'a str), &'a Receipt>,
-    met: Vec<(PartKey, ReceiptOutcome)>,
-}
-
-impl<'a> UnmatchedReceipts<'a> {
-    fn new(receipts: &[&'a (CarrierId, Receipt)]) -> Self {
-        let waiting = receipts.iter().map(|(c, r)| ((*c, r.smsc_id.as_str()), r)).collect();
-        Self { waiting, met: Vec::new() }
-    }
-}
-
-/// Returns the accepted parts whose receipt has not come yet. Where the receipt is in the same
-/// batch, both halves are known and neither needs to be stored.
-fn accepted_parts<'a>(
-    settlements: &[&'a Settlement],
-    unmatched: &mut UnmatchedReceipts<'a>,
-) -> Vec<AcceptedPart> {
-    let mut accepted = Vec::new();
-    for s in settlements {
-        for (part, smsc_id) in &s.accepted_parts {
-            // Part 0 stands for the whole of a single-part message, which has no rows in `parts`.
-            let part = if s.parts == 1 { 0 } else { *part };
-            let part = (s.lease.account, s.lease.message, part);
-            let name = (s.lease.carrier, smsc_id.as_str());
-            match unmatched.waiting.get(&name) {
-                Some(r) if r.recipient == s.recipient => {
-                    unmatched.met.push((part, r.outcome.clone()));
-                    unmatched.waiting.remove(&name);
-                }
-                _ => accepted.push(AcceptedPart {
-                    carrier: s.lease.carrier,
-                    smsc_id: smsc_id.clone(),
-                    part,
-                    recipient: s.recipient,
-                }),
-            }
-        }
-    }
-    accepted
 }
 
 /// Converts accepted parts to events. In multipart messages each part counts once, even when it was
@@ -173,72 +132,6 @@ async fn count_accepted(
         changes.add(key, MessageEvent::PartsAccepted(n));
     }
     Ok(())
-}
-
-/// Matches receipts with their parts, first by the id as received, then by its other spellings. A
-/// receipt without a match is stored and waits for its submit response.
-async fn match_receipts(
-    tx: &mut Conn,
-    unmatched: UnmatchedReceipts<'_>,
-    now: Timestamp,
-) -> StoreResult<Vec<(PartKey, ReceiptOutcome)>> {
-    let waiting = unmatched.waiting;
-    let mut met = Vec::new();
-    let names: Vec<_> = waiting.iter().map(|((c, id), r)| (*c, *id, r.recipient)).collect();
-    let found = carrier_refs::take_matching(tx, &names).await?;
-    for (carrier, id, part) in &found {
-        if let Some(receipt) = waiting.get(&(*carrier, id.as_str())) {
-            met.push((*part, receipt.outcome.clone()));
-        }
-    }
-    let found: HashSet<_> = found.iter().map(|(c, id, _)| (*c, id.as_str())).collect();
-    let mut unknown = waiting;
-    unknown.retain(|name, _| !found.contains(name));
-    met.extend(other_spellings(tx, &mut unknown).await?);
-    let unknown = unknown.into_iter().map(|((carrier, id), receipt)| StoredReceipt {
-        carrier,
-        smsc_id: id.to_owned(),
-        recipient: receipt.recipient,
-        outcome: receipt.outcome.clone(),
-    });
-    let found = carrier_refs::record_receipts(tx, &unknown.collect::<Vec<_>>(), now).await?;
-    met.extend(found.into_iter().map(|m| (m.part, m.outcome)));
-    Ok(met)
-}
-
-/// Takes out the receipts that match by another spelling of their id: one spelling of each at a
-/// time, so that a receipt matches at most one part.
-async fn other_spellings(
-    tx: &mut Conn,
-    unknown: &mut HashMap<(CarrierId, &str), &Receipt>,
-) -> StoreResult<Vec<(PartKey, ReceiptOutcome)>> {
-    let mut met = Vec::new();
-    let mut candidates: Vec<_> =
-        unknown.keys().map(|&(c, id)| (c, id, id_candidates(id).into_iter().skip(1))).collect();
-    loop {
-        let mut spelled: HashMap<(CarrierId, String), &str> = HashMap::new();
-        for (carrier, id, rest) in &mut candidates {
-            if unknown.contains_key(&(*carrier, *id))
-                && let Some(next) = rest.next()
-            {
-                spelled.insert((*carrier, next), *id);
-            }
-        }
-        if spelled.is_empty() {
-            return Ok(met);
-        }
-        let names = spelled.iter().filter_map(|((c, spelling), id)| {
-            Some((*c, spelling.as_str(), unknown.get(&(*c, *id))?.recipient))
-        });
-        for (carrier, spelling, part) in
-            carrier_refs::take_matching(tx, &names.collect::<Vec<_>>()).await?
-        {
-            let id = spelled.get(&(carrier, spelling)).copied().unwrap_or_default();
-            if let Some(receipt) = unknown.remove(&(carrier, id)) {
-                met.push((part, receipt.outcome.clone()));
-            }
-        }
-    }
 }
 
 /// Converts ended parts to events. Multipart messages are recognized by their rows in `parts`, of

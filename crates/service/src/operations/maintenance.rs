@@ -5,6 +5,7 @@ use crate::kernel::commands::expire::Expire;
 use crate::kernel::commands::progress::{InboundUpdate, KeywordReply, Progress, RecordProgress};
 use crate::kernel::context::Context;
 use crate::kernel::writer::Writer;
+use crate::messaging::progress;
 use crate::operations::stats;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::EventId;
@@ -29,9 +30,6 @@ const RECEIPT: Duration = Duration::from_secs(24 * 3_600);
 /// The number of messages expired in one transaction.
 const BATCH: i64 = 500;
 
-/// The age up to which an unmatched receipt is retried under the other spellings of its id. A
-/// submit response comes within a minute or never.
-const SPELLINGS: Duration = Duration::from_secs(150);
 /// The largest number of receipts retried at once.
 const AGAIN: i64 = 5_000;
 
@@ -130,18 +128,19 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> StoreResult<()>
         }
         let timeout = ReceiptOutcome::Failed(Failure::new(FailureCode::ReceiptTimeout));
         let receipts = overdue.into_iter().map(|(carrier, smsc_id, recipient)| {
-            (carrier, Receipt { smsc_id, recipient, outcome: timeout.clone() })
+            let outcome = timeout.clone();
+            (carrier, Receipt { smsc_id, recipient, destination: None, outcome })
         });
         submit(writer, Progress { receipts: receipts.collect(), ..Progress::default() }).await?;
     }
 }
 
 /// Matches receipts again that came before their submit response: where the response spells the id
-/// differently, the two did not match.
+/// differently and another node recorded it at the same time, the two did not match.
 #[boxed]
 pub async fn match_early_receipts(cx: &Context, writer: &Writer) -> StoreResult<()> {
     let mut conn = cx.db.read().await?;
-    let since = cx.db.now().before(SPELLINGS);
+    let since = cx.db.now().before(progress::EARLY);
     let early = carrier_refs::unmatched_receipts(&mut conn, since, AGAIN).await?;
     drop(conn);
     if early.is_empty() {

@@ -230,7 +230,12 @@ pub(crate) fn outcome(handed: &DispatchItem, outcome: SubmitOutcome) -> Settleme
 }
 
 pub(crate) fn receipt(smsc_id: &str, outcome: &ReceiptOutcome) -> Receipt {
-    Receipt { smsc_id: smsc_id.to_owned(), recipient: ANN, outcome: outcome.clone() }
+    Receipt {
+        smsc_id: smsc_id.to_owned(),
+        recipient: ANN,
+        destination: None,
+        outcome: outcome.clone(),
+    }
 }
 
 pub(crate) fn delivered(smsc_id: &str) -> Receipt {

@@ -11,7 +11,9 @@ use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::claim::DispatchItem;
 use heliograph_service::kernel::commands::progress::Progress;
 use heliograph_service::messaging::dispatch::evaluate_outcomes;
+use heliograph_service::messaging::messages::SendRequest;
 use heliograph_service::operations::maintenance;
+use heliograph_store::messaging::carrier_refs::{self, StoredReceipt};
 use heliograph_testing::TestDb;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,6 +98,16 @@ async fn message_id_is_found_in_other_notations() {
         ("15", "0000000015"),
         ("7b", "0000000123"),
         ("ab-77", "AB-77"),
+        // The response is padded, or in mixed case.
+        ("0000000000987654", "987654"),
+        ("00000000499602D4", "1234567892"),
+        ("0000001234567893", "499602D5"),
+        ("00000000499602D6", "499602d6"),
+        ("9f1C2b4e-0A1d-4c3B-8e7F-0123456789aB", "9f1c2b4e-0a1d-4c3b-8e7f-0123456789ab"),
+        ("aF1C2b4e-0A1d-4c3B-8e7F-0123456789aB", "AF1C2B4E-0A1D-4C3B-8E7F-0123456789AB"),
+        // Case distinguishes these.
+        ("xA7q", "xA7q"),
+        ("Xa7q", "Xa7q"),
     ];
     let (node, ann, held) = submitted(&db, 2 * spellings.len()).await;
     for (i, (in_response, in_receipt)) in spellings.into_iter().enumerate() {
@@ -156,16 +168,128 @@ async fn early_receipt_matches_its_part_in_another_notation() {
     let taken = ["26", "27", "255"];
     let taken = held.iter().zip(taken).map(|(h, id)| outcome(h, accepted(id)));
     node.settle(taken.collect()).await;
-    for held in &held {
-        assert_eq!(node.status(&ann, id(held)).await, MessageStatus::Sent);
-    }
     for _ in 0..2 {
-        node.writing(async |writer| maintenance::match_early_receipts(&node.cx, &writer).await)
-            .await
-            .unwrap();
         assert_eq!(node.status(&ann, id(&held[0])).await, MessageStatus::Delivered);
         assert_eq!(node.status(&ann, id(&held[1])).await, MessageStatus::Sent, "not its recipient");
         assert_eq!(node.status(&ann, id(&held[2])).await, MessageStatus::Delivered);
+        node.writing(async |writer| maintenance::match_early_receipts(&node.cx, &writer).await)
+            .await
+            .unwrap();
+    }
+    node.check().await;
+}
+
+/// The id as written takes precedence over one that is only equal in the other number base.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn early_receipt_matches_the_id_as_written_first() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 2).await;
+    node.commit_receipts(vec![delivered("10")]).await;
+    node.settle(vec![outcome(&held[0], accepted("16")), outcome(&held[1], accepted("10"))]).await;
+    assert_eq!(node.status(&ann, id(&held[0])).await, MessageStatus::Sent);
+    assert_eq!(node.status(&ann, id(&held[1])).await, MessageStatus::Delivered);
+    node.check().await;
+}
+
+/// A receipt that came long ago belongs to another message.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_receipt_matches_only_the_id_as_written() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 2).await;
+    node.commit_receipts(vec![delivered("FF"), delivered("0a-1")]).await;
+    db.clock.advance(Duration::from_secs(151));
+    node.settle(vec![outcome(&held[0], accepted("255")), outcome(&held[1], accepted("A-1"))]).await;
+    assert_eq!(node.status(&ann, id(&held[0])).await, MessageStatus::Sent);
+    assert_eq!(node.status(&ann, id(&held[1])).await, MessageStatus::Delivered);
+    node.check().await;
+}
+
+/// Another node stored the receipt in the moment in which this one stored the part.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn maintenance_matches_a_receipt_that_missed_its_part() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 1).await;
+    node.settle(vec![outcome(&held[0], accepted("255"))]).await;
+    let mut tx = node.cx.db.write().await.unwrap();
+    let early = StoredReceipt {
+        carrier: node.carrier,
+        smsc_id: "ff".to_owned(),
+        recipient: ANN,
+        outcome: ReceiptOutcome::Delivered,
+    };
+    carrier_refs::record_receipts(&mut tx, &[early], node.cx.db.now()).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(node.status(&ann, id(&held[0])).await, MessageStatus::Sent);
+    node.writing(async |writer| maintenance::match_early_receipts(&node.cx, &writer).await)
+        .await
+        .unwrap();
+    assert_eq!(node.status(&ann, id(&held[0])).await, MessageStatus::Delivered);
+    node.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receipt_with_swapped_addresses_is_matched() {
+    let db = TestDb::new().await;
+    let node = Node::start(&db).await;
+    let ann = node.account("ann@example.com", 10_000).await;
+    node.open_queue().await;
+    let originator = "447700900999";
+    for _ in 0..5 {
+        node.send(&ann, SendRequest { originator: originator.parse().unwrap(), ..text("Hi") })
+            .await;
+    }
+    let held = node.arrived();
+    let swapped = |id| Receipt {
+        recipient: Recipient::from_digits(originator).unwrap(),
+        destination: Some(ANN),
+        ..delivered(id)
+    };
+    let status = async |n: usize| node.status(&ann, id(&held[n])).await;
+    // The receipt comes second, as written and in the other number base.
+    node.settle(vec![outcome(&held[0], accepted("a1")), outcome(&held[1], accepted("256"))]).await;
+    node.commit_receipts(vec![swapped("a1"), swapped("100")]).await;
+    assert_eq!(
+        (status(0).await, status(1).await),
+        (MessageStatus::Delivered, MessageStatus::Delivered)
+    );
+    // The receipt comes first.
+    node.commit_receipts(vec![swapped("a2"), swapped("ff")]).await;
+    node.settle(vec![outcome(&held[2], accepted("a2")), outcome(&held[3], accepted("255"))]).await;
+    assert_eq!(
+        (status(2).await, status(3).await),
+        (MessageStatus::Delivered, MessageStatus::Delivered)
+    );
+    // Both in one batch.
+    let settlements = vec![outcome(&held[4], accepted("a3"))];
+    let receipts = vec![(node.carrier, swapped("a3"))];
+    node.commit_progress(Progress { settlements, receipts, ..Progress::default() }).await;
+    assert_eq!(status(4).await, MessageStatus::Delivered);
+    node.check().await;
+}
+
+/// An id of 64 KiB would exceed the largest entry of an index in PostgreSQL.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unusable_message_ids_are_not_stored_and_their_receipts_time_out() {
+    let db = TestDb::new().await;
+    let (node, ann, held) = submitted(&db, 4).await;
+    // Random digits: PostgreSQL would compress a repeated one.
+    let mut random = fastrand::Rng::with_seed(7);
+    let long: String = std::iter::repeat_with(|| random.alphanumeric()).take(65_000).collect();
+    let ids = [long.as_str(), long.as_str(), "", ""];
+    node.settle(held.iter().zip(ids).map(|(h, id)| outcome(h, accepted(id))).collect()).await;
+    node.commit_receipts(vec![delivered(&long), delivered("")]).await;
+    for held in &held {
+        assert_eq!(node.status(&ann, id(held)).await, MessageStatus::Sent);
+    }
+    let longest = db.query_raw("SELECT CAST(max(length(smsc_id)) AS text) FROM carrier_refs").await;
+    assert!(longest[0][0].parse::<usize>().unwrap() <= 64, "{longest:?}");
+    db.clock.advance(Validity::DEFAULT.duration() + Duration::from_secs(24 * 3_600 + 1));
+    node.writing(async |writer| maintenance::time_out_receipts(&node.cx, &writer).await)
+        .await
+        .unwrap();
+    for held in &held {
+        let failure = node.state(&ann, id(held)).await.failure;
+        assert_eq!(failure, Some(Failure::new(FailureCode::ReceiptTimeout)));
     }
     node.check().await;
 }

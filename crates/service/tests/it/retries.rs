@@ -49,6 +49,7 @@ async fn back_off_grows_with_each_attempt() {
         held = claim_after(&db, &node, Duration::from_secs(seconds)).await;
         assert!(!held.leased.in_doubt);
     }
+    assert!(!node.state(&ann, id).await.possible_duplicate);
     assert_eq!(node.balance(&ann).await, (900, 100));
     node.settle(vec![outcome(&held, accepted("a"))]).await;
     assert_eq!(node.status(&ann, id).await, MessageStatus::Sent);
@@ -93,6 +94,8 @@ async fn ambiguous_status_is_retried_twice() {
     let ambiguous = SubmitOutcome::Ambiguous { status: 0x45 };
     for seconds in [1, 2] {
         node.settle(vec![outcome(&held, ambiguous.clone())]).await;
+        let state = node.state(&ann, id).await;
+        assert!(state.possible_duplicate && state.in_doubt, "the carrier may have it");
         held = claim_after(&db, &node, Duration::from_secs(seconds)).await;
     }
     node.settle(vec![outcome(&held, ambiguous)]).await;
@@ -101,6 +104,26 @@ async fn ambiguous_status_is_retried_twice() {
     let failure = Failure { code: FailureCode::CarrierError, carrier_code };
     assert_eq!((state.status, state.failure), (MessageStatus::Failed, Some(failure)));
     assert_eq!(node.balance(&ann).await, (1_000, 0));
+    node.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_ambiguous_part_makes_the_message_a_possible_duplicate() {
+    let db = TestDb::new().await;
+    let (node, ann, id, held) = send_one(&db, parts(3)).await;
+    let outcomes = vec![
+        (1, SubmitOutcome::Temporary { status: 0x08 }),
+        (2, SubmitOutcome::Ambiguous { status: 0xFF }),
+        (3, SubmitOutcome::Temporary { status: 0x08 }),
+    ];
+    node.settle(vec![evaluate_outcomes(&held.leased, outcomes)]).await;
+    assert!(node.state(&ann, id).await.possible_duplicate);
+    let held = claim_after(&db, &node, Duration::from_secs(1)).await;
+    let all = [(1, accepted("a")), (2, accepted("b")), (3, accepted("c"))];
+    node.settle(vec![evaluate_outcomes(&held.leased, all.into())]).await;
+    let state = node.state(&ann, id).await;
+    assert_eq!((state.status, state.in_doubt), (MessageStatus::Sent, false));
+    assert!(state.possible_duplicate);
     node.check().await;
 }
 

@@ -6,7 +6,7 @@ use crate::db::bulk::{Bulk, Rows};
 use crate::db::field::Field;
 use crate::db::record::{Column, Record, columns, record};
 use crate::db::row::Row;
-use crate::db::table::{Table, joined, names, qualified, unnest};
+use crate::db::table::{Table, equals, joined, names, qualified, unnest};
 use crate::db::value::Value;
 use crate::error::{StoreError, StoreResult};
 use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
@@ -215,6 +215,61 @@ pub async fn record_receipts(
     Ok(matched)
 }
 
+/// Identifies a receipt that waits for its submit response.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RefKey {
+    /// The carrier.
+    pub carrier: CarrierId,
+    /// The carrier's id of the part.
+    pub smsc_id: String,
+    /// The recipient.
+    pub recipient: Recipient,
+}
+
+/// Returns whether receipts wait for their submit response that arrived since `since`.
+pub async fn has_early_receipts(tx: &mut Conn, since: Timestamp) -> StoreResult<bool> {
+    let sql = "SELECT 1 FROM carrier_refs WHERE message IS NULL AND at >= $1 LIMIT 1";
+    let found = tx.query_one(sql, &[since.value()], |_| Ok(())).await?;
+    Ok(found.is_some())
+}
+
+static TAKE_EARLY: LazyLock<Bulk> = LazyLock::new(|| {
+    let by = columns!(RefRow: carrier, smsc_id, recipient);
+    let since = Column::parameter::<Timestamp>("since");
+    let returned = columns!(RefRow: carrier, smsc_id, recipient, receipt, receipt_code);
+    Bulk::new(
+        format!(
+            "DELETE FROM carrier_refs WHERE {} AND message IS NULL AND at >= $4 RETURNING {}",
+            equals(by),
+            names(returned)
+        ),
+        format!(
+            "DELETE FROM carrier_refs r USING {} WHERE {} AND r.message IS NULL AND r.at >= v.since RETURNING {}",
+            unnest("v", &[by, &[since][..]].concat()),
+            joined("r", "v", by),
+            qualified("r", returned)
+        ),
+    )
+});
+
+/// Deletes and returns the receipts with these names that arrived since `since` and wait for their
+/// submit response.
+pub async fn take_early_receipts(
+    tx: &mut Conn,
+    names: &[&RefKey],
+    since: Timestamp,
+) -> StoreResult<Vec<(RefKey, ReceiptOutcome)>> {
+    let rows = names
+        .iter()
+        .map(|n| [n.carrier.value(), n.smsc_id.value(), n.recipient.value(), since.value()]);
+    tx.bulk_query(&TAKE_EARLY, &rows.collect(), |r| {
+        let name = RefKey { carrier: r.get()?, smsc_id: r.get()?, recipient: r.get()? };
+        let outcome = ReceiptOutcome::from_parts(r.get()?, r.get()?);
+        Ok((name, outcome.ok_or_else(|| StoreError::corrupt("unknown receipt"))?))
+    })
+    .await
+}
+
 /// Returns up to `limit` parts that were accepted before `before` and whose message expired before
 /// it too: their receipts will not come any more.
 pub async fn overdue(
@@ -240,7 +295,7 @@ pub async fn unmatched_receipts(
         let (carrier, smsc_id, recipient) = (r.get()?, r.get()?, r.get()?);
         let outcome = ReceiptOutcome::from_parts(r.get()?, r.get()?);
         let outcome = outcome.ok_or_else(|| StoreError::corrupt("unknown receipt"))?;
-        Ok((carrier, Receipt { smsc_id, recipient, outcome }))
+        Ok((carrier, Receipt { smsc_id, recipient, destination: None, outcome }))
     })
     .await
 }

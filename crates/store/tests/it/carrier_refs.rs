@@ -7,7 +7,7 @@ use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::ReceiptOutcome;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::Db;
-use heliograph_store::messaging::carrier_refs::{self, AcceptedPart, StoredReceipt};
+use heliograph_store::messaging::carrier_refs::{self, AcceptedPart, RefKey, StoredReceipt};
 use heliograph_testing::{START, TestDb};
 
 /// Returns part 1 of a new message.
@@ -199,6 +199,25 @@ async fn many_receipts_are_matched_at_once() {
     let left = all.iter().enumerate().filter(|(i, _)| i % 3 != 0).map(|(_, row)| row.clone());
     assert_eq!(found, left.collect::<Vec<_>>());
     assert_eq!(waiting(&db).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn early_receipts_are_taken_by_name() {
+    let db = TestDb::new().await;
+    record_accepted(&db.db, &[accepted_part("part", part(&db), ANN)]).await;
+    record_receipts(&db.db, &[stored_receipt("old", ANN, &failed())], at(9)).await;
+    let young = [stored_receipt("a1", ANN, &failed()), stored_receipt("a2", ANN, &failed())];
+    record_receipts(&db.db, &young, at(10)).await;
+    let mut tx = db.db.write().await.unwrap();
+    assert!(carrier_refs::has_early_receipts(&mut tx, at(10)).await.unwrap());
+    assert!(!carrier_refs::has_early_receipts(&mut tx, at(11)).await.unwrap());
+    let name = |id: &str, recipient| RefKey { carrier: ACME, smsc_id: id.to_owned(), recipient };
+    let names = [name("part", ANN), name("old", ANN), name("a1", ANN), name("a2", BOB)];
+    let names: Vec<_> = names.iter().collect();
+    let found = carrier_refs::take_early_receipts(&mut tx, &names, at(10)).await.unwrap();
+    assert_eq!(found, [(name("a1", ANN), failed())]);
+    tx.commit().await.unwrap();
+    assert_eq!(waiting(&db).await, 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,6 @@
 //! Handles the PDUs from the SMSC and writes the responses.
 
-use crate::carrier::{Ack, CarrierEvent, DeliverSmHandle};
+use crate::carrier::{Ack, AckResult, CarrierEvent, DeliverSmHandle};
 use crate::smpp::body::{ShortMessage, leading_text};
 use crate::smpp::close_reason::CloseReason;
 use crate::smpp::command::{id, status};
@@ -9,6 +9,7 @@ use crate::smpp::receipt::{self, DeliverSm};
 use crate::smpp::session::{ClientSession, MAX_UNACKNOWLEDGED};
 use crate::smpp::status as carrier_status;
 use crate::smpp::text;
+use heliograph_domain::receipt::MAX_ID;
 use heliograph_domain::submission::SubmitOutcome;
 use tokio::time::Instant;
 
@@ -66,11 +67,14 @@ impl ClientSession<'_> {
         let Some(pending) = self.window.remove(pdu.header.sequence) else {
             return;
         };
+        let options = self.options;
+        let map = &options.status_map;
         let outcome = match (pdu.header.command, pdu.header.status) {
-            (id::GENERIC_NACK, status::ESME_ROK) => {
-                carrier_status::outcome(status::ESME_RUNKNOWNERR, b"")
+            (id::GENERIC_NACK, status) => carrier_status::nack_outcome(map, status),
+            (_, status::ESME_ROK) => {
+                carrier_status::outcome(map, status::ESME_ROK, self.message_id(pdu.body))
             }
-            (_, status) => carrier_status::outcome(status, leading_text(pdu.body)),
+            (_, status) => carrier_status::outcome(map, status, b""),
         };
         match outcome {
             SubmitOutcome::Accepted { .. } => self.served = true,
@@ -85,6 +89,23 @@ impl ClientSession<'_> {
             _ => {}
         }
         self.event_queue.push_outcome(pending.token, pending.part, outcome);
+    }
+
+    /// Returns the message_id of a submit_sm_resp. One that is longer than the field (SMPP 3.4
+    /// §5.2.23) is dropped: the part counts as accepted, but its receipts cannot be matched.
+    fn message_id<'b>(&mut self, body: &'b [u8]) -> &'b [u8] {
+        let id = leading_text(body);
+        if id.len() <= MAX_ID {
+            return id;
+        }
+        if !std::mem::replace(&mut self.warned_of_long_id, true) {
+            tracing::warn!(
+                carrier = %self.options.name,
+                octets = id.len(),
+                "message id of the carrier is too long, its receipts cannot be matched"
+            );
+        }
+        b""
     }
 
     fn delivered(&mut self, pdu: &Pdu<'_>) {
@@ -107,7 +128,7 @@ impl ClientSession<'_> {
             }
             DeliverSm::Intermediate => self.acknowledge_now(pdu.header, status::ESME_ROK),
             DeliverSm::Unreadable => {
-                self.warn("receipt without message id or state ignored");
+                self.warn("receipt without a usable message id or state ignored");
                 self.acknowledge_now(pdu.header, status::ESME_ROK);
             }
         }
@@ -134,9 +155,10 @@ impl ClientSession<'_> {
         let number = self.number;
         for ack in acks.iter().filter(|ack| ack.handle.session == number) {
             self.unacknowledged = self.unacknowledged.saturating_sub(1);
-            let status = match ack.committed {
-                true => status::ESME_ROK,
-                false => status::ESME_RX_T_APPN,
+            let status = match ack.result {
+                AckResult::Committed => status::ESME_ROK,
+                AckResult::Retry => status::ESME_RX_T_APPN,
+                AckResult::Rejected => status::ESME_RX_P_APPN,
             };
             self.acknowledge_now(PduHeader::request(id::DELIVER_SM, ack.handle.sequence), status);
         }

@@ -31,7 +31,8 @@ impl Site {
         let smsc_id = "4711".to_owned();
         let outcome = SubmitOutcome::Accepted { smsc_id: smsc_id.clone() };
         let recipient = self.submit(mode, &outcome).await[0].leased.message.recipient;
-        let receipt = Receipt { smsc_id, recipient, outcome: ReceiptOutcome::Delivered };
+        let receipt =
+            Receipt { smsc_id, recipient, destination: None, outcome: ReceiptOutcome::Delivered };
         let receipts = vec![(self.carrier(mode).await, receipt)];
         self.record(Progress { receipts, ..Progress::default() }).await;
     }

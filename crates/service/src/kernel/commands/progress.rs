@@ -45,6 +45,8 @@ pub struct Settlement {
     pub lease: Lease,
     /// The recipient of the message.
     pub recipient: Recipient,
+    /// The originator, if it is a number: a receipt with swapped addresses names it as recipient.
+    pub originator: Option<Recipient>,
     /// The number of parts of the message.
     pub parts: u16,
     /// The parts that the carrier accepted, with the carrier's ids for them.
@@ -66,6 +68,8 @@ pub enum NextStep {
         after: Duration,
         /// True if this attempt counts as a try.
         tried: bool,
+        /// True if this attempt may have sent the message: it is marked as a possible duplicate.
+        in_doubt: bool,
     },
     /// The message may have been sent. It is sent again, marked as a possible duplicate.
     InDoubt,
