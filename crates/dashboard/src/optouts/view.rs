@@ -50,7 +50,7 @@ struct Page {
     first: String,
     next: String,
     form: Forms,
-    /// The number of lines skipped by an import, and the errors of the first ones.
+    /// The number of invalid numbers of an import, and the errors of the first ones.
     skipped: String,
     skipped_lines: Vec<String>,
 }
@@ -123,9 +123,12 @@ impl OptoutFormState {
         let count = |n| format::count(i64::try_from(n).unwrap_or(i64::MAX));
         let (added, existing) = (count(added), count(existing));
         let text = format!("Numbers added: {added}. Already on the list: {existing}.");
-        self.notice = Some(Notice::success(text));
+        self.notice = Some(match invalid {
+            0 => Notice::success(text),
+            _ => Notice::error(format!("{text} Invalid numbers: {}; see below.", count(invalid))),
+        });
         if invalid > 0 {
-            self.skipped = format!("Lines skipped: {}.", count(invalid));
+            self.skipped = format!("Invalid numbers that were not added: {}.", count(invalid));
         }
     }
 }

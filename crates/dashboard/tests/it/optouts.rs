@@ -106,7 +106,7 @@ async fn numbers_are_imported_and_exported() {
     ");
     let typed = [("numbers", "+447700900123, 0770\n+6598234567\nhello\n+447700900123")];
     let imported = ann.send(&page, &import, &typed).await;
-    assert_snapshot!(imported.notice(), @"200 Numbers added: 2. Already on the list: 1.");
+    assert_snapshot!(imported.notice(), @"200 Numbers added: 2. Already on the list: 1. Invalid numbers: 2; see below.");
     assert_snapshot!(imported.section("list"), @"
     200
     default Default Test
@@ -119,7 +119,7 @@ async fn numbers_are_imported_and_exported() {
     Messages to this number will be allowed again.
     (Remove)
     ()
-    +447700900123 | Imported: 0770 | DATE
+    +447700900123 | Imported | DATE
     Remove 447700900123
     Messages to this number will be allowed again.
     (Remove)
@@ -127,7 +127,8 @@ async fn numbers_are_imported_and_exported() {
     ");
     assert_snapshot!(imported.part("notice-warn"), @"
     200
-    Lines skipped: 1.
+    Invalid numbers that were not added: 2.
+    Line 1: “0770”: the country code is missing: replace a leading 0 with it, or remove a leading 00
     Line 3: “hello”: 'h' is not allowed in a phone number: use the international format, like +447700900123
     ");
     let file = upload(&page.form(&import)[0].1, "number,note\n+447700900124,=by phone\n");

@@ -13,7 +13,10 @@ const MAX_EXCERPT: usize = 50;
 /// A number and its note.
 type Entry = (Recipient, Option<Note>);
 
-/// An invalid row of a CSV file.
+/// An entry, or the invalid number (cut) and what is wrong.
+type ReadEntry = Result<Entry, (String, String)>;
+
+/// An invalid row, or an invalid number in a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowError {
     /// The line number in the file, starting at 1.
@@ -64,9 +67,9 @@ pub enum NumberFileError {
 pub struct ParsedNumbers {
     /// The valid numbers with their notes.
     pub numbers: Vec<Entry>,
-    /// The number of invalid rows.
+    /// The number of invalid numbers.
     pub invalid: usize,
-    /// The errors of the first invalid rows.
+    /// The errors of the first invalid numbers.
     pub errors: Vec<RowError>,
 }
 
@@ -90,8 +93,8 @@ pub fn parse_strict(bytes: &[u8]) -> Result<ParsedNumbers, NumberFileError> {
 
 /// Parses pasted or uploaded text as spreadsheets save it: in UTF-8, UTF-16 or Latin-1; separated
 /// by commas, semicolons or tabs; with numbers in every column that has one of the usual names.
-/// Without a header row, the first column is the number and the second the note, unless a line
-/// contains only numbers.
+/// Without a header row, the first column is the number and the second the note, unless another
+/// column looks like a number: then all of them are read as numbers.
 pub fn parse_lenient(bytes: &[u8]) -> Result<ParsedNumbers, NumberFileError> {
     if bytes.starts_with(b"PK\x03\x04") {
         return Err(NumberFileError::Spreadsheet);
@@ -186,29 +189,25 @@ impl Layout {
         let mut lines = Lines { bytes, counted: 0, line: 1 };
         let mut found = ParsedNumbers::default();
         for row in reader.records() {
-            let (line, written, read) = match &row {
+            let (line, read) = match &row {
                 Ok(row) if row.iter().any(|field| field.contains(['\r', '\n'])) => {
                     let line = row.position().map_or(0, |p| lines.of(p));
                     return Err(NumberFileError::UnclosedQuote(line));
                 }
-                Ok(row) => {
-                    let written = self.number.first().and_then(|at| row.get(*at));
-                    let written = written.unwrap_or_default();
-                    let line = row.position().map_or(0, |p| lines.of(p));
-                    (line, written, self.row(row, written))
-                }
+                Ok(row) => (row.position().map_or(0, |p| lines.of(p)), self.row(row)),
                 Err(e) => {
-                    let line = e.position().map_or(0, |p| lines.of(p));
-                    (line, "", Err("the row is not valid UTF-8".to_owned()))
+                    let error = (String::new(), "the row is not valid UTF-8".to_owned());
+                    (e.position().map_or(0, |p| lines.of(p)), vec![Err(error)])
                 }
             };
-            match read {
-                Ok(entries) => found.numbers.extend(entries),
-                Err(detail) => {
-                    found.invalid += 1;
-                    if found.errors.len() < MAX_ERRORS {
-                        let number = written.chars().take(MAX_EXCERPT).collect();
-                        found.errors.push(RowError { row: line, number, detail });
+            for entry in read {
+                match entry {
+                    Ok(entry) => found.numbers.push(entry),
+                    Err((number, detail)) => {
+                        found.invalid += 1;
+                        if found.errors.len() < MAX_ERRORS {
+                            found.errors.push(RowError { row: line, number, detail });
+                        }
                     }
                 }
             }
@@ -216,22 +215,36 @@ impl Layout {
         Ok(found)
     }
 
-    fn row(&self, row: &csv::StringRecord, written: &str) -> Result<Vec<Entry>, String> {
-        let read = |number: &str, note| read(&(self.clean)(number), note);
+    /// Reads a row. Each valid number counts, whatever else is wrong: a number that is lost here is
+    /// a person who opted out and gets messages nevertheless.
+    fn row(&self, row: &csv::StringRecord) -> Vec<ReadEntry> {
+        let note = self.note.and_then(|at| row.get(at)).filter(|n| !n.is_empty());
         if !self.head {
             // With any separator, since a number that is read as a note would be lost.
-            let all = row.iter().flat_map(|field| field.split([',', ';', '\t']));
-            let all = all.filter(|part| !part.trim().is_empty()).map(|part| read(part, None));
-            if let Ok(all) = all.collect::<Result<Vec<_>, _>>()
-                && all.len() > 1
-            {
-                return Ok(all);
+            let parts = row.iter().flat_map(|field| field.split([',', ';', '\t']));
+            let parts: Vec<_> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
+            let rest = parts.get(1..).unwrap_or_default();
+            if rest.iter().any(|part| self.is_like_a_number(part)) {
+                return parts.into_iter().map(|part| self.entry(part, None)).collect();
             }
         }
-        let note = self.note.and_then(|at| row.get(at)).filter(|n| !n.is_empty());
         let fields = self.number.iter().filter_map(|at| row.get(*at)).filter(|n| !n.is_empty());
-        let all: Vec<_> = fields.map(|number| read(number, note)).collect::<Result<_, _>>()?;
-        if all.is_empty() { Ok(vec![read(written, note)?]) } else { Ok(all) }
+        let all: Vec<_> = fields.map(|number| self.entry(number, note)).collect();
+        if all.is_empty() { vec![self.entry("", note)] } else { all }
+    }
+
+    fn entry(&self, number: &str, note: Option<&str>) -> ReadEntry {
+        let cut = || number.chars().take(MAX_EXCERPT).collect();
+        read(&(self.clean)(number), note).map_err(|detail| (cut(), detail))
+    }
+
+    /// Returns whether a text was meant as a phone number: it is one, or it has digits and no
+    /// words.
+    fn is_like_a_number(&self, text: &str) -> bool {
+        let number = (self.clean)(text);
+        number.parse::<Recipient>().is_ok()
+            || number.chars().filter(char::is_ascii_digit).count() >= 2
+                && number.chars().filter(|c| c.is_alphabetic()).count() <= 1
     }
 }
 
@@ -349,12 +362,31 @@ mod tests {
             let read = parse_lenient(&file).unwrap();
             assert_eq!((&read.numbers[..], read.invalid), (&good[..], 0), "{file:?}");
         }
-        let read = parse_lenient(b"+447700900123,order 7\n+447700900124,+44770\n").unwrap();
+        let read = parse_lenient(b"+447700900123,order 7\n+447700900124,asked\n").unwrap();
         let notes: Vec<_> =
             read.numbers.iter().map(|(_, note)| note.as_ref().map(Note::as_str)).collect();
-        assert_eq!(notes, [Some("order 7"), Some("+44770")]);
+        assert_eq!(notes, [Some("order 7"), Some("asked")]);
         let error = parse_lenient(b"PK\x03\x04...").unwrap_err();
         assert_eq!(error, NumberFileError::Spreadsheet);
+    }
+
+    #[test]
+    fn an_invalid_number_in_a_line_loses_no_others() {
+        for (line, invalid) in [
+            ("+447700900123, 0770090073, +447700900124, +447700900125", "0770090073"),
+            ("+447700900123,12,+447700900124,+447700900125", "12"),
+            ("+447700900123;+44770090073x;+447700900124;+447700900125", "+44770090073x"),
+            ("+447700900123,bob@example.com,+447700900124,+447700900125", "bob@example.com"),
+            ("bob,+447700900123,+447700900124,+447700900125", "bob"),
+        ] {
+            let read = parse_lenient(line.as_bytes()).unwrap();
+            let numbers: Vec<_> = read.numbers.iter().map(|(number, _)| number.0).collect();
+            assert_eq!(numbers, [447_700_900_123, 447_700_900_124, 447_700_900_125], "{line}");
+            assert_eq!((read.invalid, &*read.errors[0].number), (1, invalid), "{line}");
+        }
+        let two_columns = "mobile,phone\n+447700900123,12\n";
+        let read = parse_lenient(two_columns.as_bytes()).unwrap();
+        assert_eq!((read.numbers.len(), read.invalid), (1, 1));
     }
 
     #[test]
