@@ -2,6 +2,7 @@
 
 use crate::account_shares::AccountShare;
 use crate::error::Problem;
+use crate::header::single;
 use crate::state::ApiState;
 use axum::http::{HeaderMap, HeaderValue, header};
 use heliograph_domain::id::ApiKeyId;
@@ -64,7 +65,8 @@ pub(crate) fn cached_key(app: &ApiState, authorization: &HeaderValue) -> Option<
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
-    headers.get(header::AUTHORIZATION).and_then(token).ok_or_else(Problem::unauthenticated)
+    let value = single(headers, &header::AUTHORIZATION, "Authorization")?;
+    value.and_then(token).ok_or_else(Problem::unauthenticated)
 }
 
 /// Returns the token of a header value `Bearer …`.

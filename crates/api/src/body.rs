@@ -2,6 +2,7 @@
 
 use crate::auth::Authenticated;
 use crate::error::Problem;
+use crate::media_type;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, header};
 use heliograph_http::{BodyError, read_body};
@@ -27,9 +28,7 @@ pub(crate) async fn read_as(
     body: Body,
     limit: usize,
 ) -> Result<Bytes, Problem> {
-    if !is(kind, headers) {
-        return Err(Problem::unsupported_media_type(kind));
-    }
+    media_type::require(kind, headers)?;
     let encoded = headers.get_all(header::CONTENT_ENCODING).iter();
     if encoded.into_iter().any(|v| !v.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(Problem::compressed());
@@ -58,14 +57,4 @@ fn problem(error: BodyError) -> Problem {
         BodyError::Overloaded => Problem::overloaded(),
         BodyError::Incomplete => Problem::invalid("The body is incomplete.", Vec::new()),
     }
-}
-
-fn is(wanted: &str, headers: &HeaderMap) -> bool {
-    let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()) else {
-        return false;
-    };
-    let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
-    let parameters = parameters.trim().to_ascii_lowercase();
-    kind.trim().eq_ignore_ascii_case(wanted)
-        && ["", "charset=utf-8", "charset=\"utf-8\""].contains(&parameters.as_str())
 }

@@ -5,8 +5,9 @@ pub(crate) mod fault;
 
 use crate::error::code::ProblemCode;
 use crate::error::fault::{Fault, FaultCode};
+use crate::unknown_path;
 use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
@@ -46,6 +47,10 @@ impl Problem {
         Self::new(ProblemCode::NotFound, "Not found, or you do not have access to it.")
     }
 
+    fn unknown_path(path: &str) -> Self {
+        Self::new(ProblemCode::NotFound, unknown_path::explain(path))
+    }
+
     pub(crate) fn method_not_allowed() -> Self {
         let detail = "This path does not support this method. See the Allow header.";
         Self::new(ProblemCode::MethodNotAllowed, detail)
@@ -58,6 +63,11 @@ impl Problem {
 
     pub(crate) fn unsupported_media_type(wanted: &str) -> Self {
         let detail = format!("Send the body as 'Content-Type: {wanted}'.");
+        Self::new(ProblemCode::UnsupportedMediaType, detail)
+    }
+
+    pub(crate) fn unsupported_charset(name: &str) -> Self {
+        let detail = format!("Send the body in UTF-8, not in '{name}'.");
         Self::new(ProblemCode::UnsupportedMediaType, detail)
     }
 
@@ -291,26 +301,43 @@ impl From<Error> for Problem {
 fn conflict_detail(reason: &ConflictReason) -> Cow<'static, str> {
     match reason {
         ConflictReason::OptoutListLimit(limit) => limits::optout_lists(*limit).into(),
+        ConflictReason::OptoutListExists => limits::OPTOUT_LIST_EXISTS.into(),
         ConflictReason::DefaultOptoutList => limits::DEFAULT_OPTOUT_LIST.into(),
+        ConflictReason::DefaultOptoutListName => limits::DEFAULT_OPTOUT_LIST_NAME.into(),
         other => format!("The request conflicts with the current state: {}.", other.code()).into(),
     }
 }
 
+/// Marks the response to a request for a path that does not exist.
+#[derive(Clone, Copy, Debug)]
+struct UnknownPath;
+
+/// The parts of a request that problem documents contain.
+#[derive(Clone, Debug)]
+pub struct ProblemContext {
+    id: Option<HeaderValue>,
+    uri: Uri,
+}
+
 /// The middleware that renders problems. A problem travels as an extension of its response,
-/// because only the middleware knows the id of the request.
+/// because only the middleware knows the request.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemDocuments;
 
 impl Around for ProblemDocuments {
-    type State = Option<HeaderValue>;
+    type State = ProblemContext;
 
     fn before(&self, request: &mut Request) -> Result<Self::State, Box<Response>> {
-        Ok(request.headers().get(REQUEST_ID).cloned())
+        let id = request.headers().get(REQUEST_ID).cloned();
+        Ok(ProblemContext { id, uri: request.uri().clone() })
     }
 
-    fn after(&self, id: Self::State, response: &mut Response) {
-        let Some(problem) = response.extensions_mut().remove::<Problem>() else { return };
-        let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+    fn after(&self, context: Self::State, response: &mut Response) {
+        let Some(mut problem) = response.extensions_mut().remove::<Problem>() else { return };
+        if response.extensions_mut().remove::<UnknownPath>().is_some() {
+            problem = Problem::unknown_path(context.uri.path());
+        }
+        let id = context.id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
         let mut document = problem.render(id);
         // Existing headers, such as Allow, are kept.
         for (name, value) in response.headers() {
@@ -324,7 +351,9 @@ impl Around for ProblemDocuments {
 
 /// Returns the response to a request for a path that does not exist.
 pub fn not_found() -> Response {
-    Problem::not_found().into_response()
+    let mut response = Problem::not_found().into_response();
+    response.extensions_mut().insert(UnknownPath);
+    response
 }
 
 /// Returns the response to a request whose method the path does not support.

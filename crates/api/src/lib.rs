@@ -9,9 +9,11 @@ mod balance;
 mod body;
 mod docs;
 mod error;
+mod header;
 mod health;
 mod idempotency;
 mod inbound_messages;
+mod media_type;
 mod messages;
 mod openapi;
 mod optout_lists;
@@ -22,6 +24,7 @@ mod request;
 mod response;
 mod router;
 mod state;
+mod unknown_path;
 
 pub use error::{
     ProblemDocuments, method_not_allowed, not_found, overloaded, too_many_open_requests,

@@ -54,6 +54,7 @@ pub(crate) fn routes() -> ApiRoutes {
         .add(read(lists_operation()), lists)
         .add(manage(create_operation()), create)
         .add(read(show_operation()), show)
+        .add(manage(rename_operation()), rename)
         .add(manage(delete_list_operation()), delete_list)
         .add(read(numbers_operation()), numbers)
         .add(manage(add_operation()), add)
@@ -112,7 +113,8 @@ request! {
 fn create_operation() -> Operation {
     Operation::post(LISTS, "createOptoutList", "Create an opt-out list")
         .description(
-            "Creates an empty list. An account can have up to 1,000 opt-out lists in each mode.",
+            "Creates an empty list. An account can have up to 1,000 opt-out lists in each mode, each \
+             with a different name.",
         )
         .json_body::<NewListBody>(&[("minimal", json!({ "name": "Newsletter" }))])
         .response(StatusCode::CREATED, "The created list.", &OptoutListView::sample())
@@ -156,6 +158,40 @@ async fn show(
     query::require_empty(&uri)?;
     let found = optouts::list(&app.context, &caller, which(id)?).await?;
     Ok(json(StatusCode::OK, &OptoutListView::new(&found)))
+}
+
+request! {
+    /// The changes of an opt-out list.
+    #[schema(as = OptoutListChanges)]
+    struct ListChangesBody {
+        #[schema(inline)]
+        name: ListName,
+    }
+}
+
+fn rename_operation() -> Operation {
+    with_list(Operation::patch(LIST, "updateOptoutList", "Rename an opt-out list"))
+        .description(
+            "Changes the name of a list. No other list of the account can have this name in the \
+             same mode, and the default list cannot be renamed.",
+        )
+        .json_body::<ListChangesBody>(&[("minimal", json!({ "name": "Weekly newsletter" }))])
+        .response(StatusCode::OK, "The list with its new name.", &OptoutListView::sample())
+        .problems(&[ProblemCode::Conflict])
+}
+
+async fn rename(
+    State(app): State<Arc<ApiState>>,
+    id: IdPath,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (head, body) = request.into_parts();
+    let caller = auth::authenticate(&app, &head.headers).await?;
+    query::require_empty(&head.uri)?;
+    let bytes = body::read_json(&caller, &head.headers, body, BODY_LIMIT).await?;
+    let ListChangesBody { name } = request::parse(&bytes)?;
+    let list = optouts::rename_list(&app.context, &caller, which(id)?, name).await?;
+    Ok(json(StatusCode::OK, &OptoutListView::new(&list)))
 }
 
 fn delete_list_operation() -> Operation {

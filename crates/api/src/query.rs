@@ -2,7 +2,7 @@
 //! list everything.
 
 use crate::error::Problem;
-use crate::error::fault::{Fault, FaultCode};
+use crate::error::fault::{Fault, FaultCode, shorten};
 use crate::response::json;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
@@ -12,6 +12,9 @@ use heliograph_domain::wording::sentence;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::str::FromStr;
+
+/// The maximum number of faults in a response: a URL has room for thousands of parameters.
+const MAX_FAULTS: usize = 100;
 
 const DEFAULT_LIMIT: i64 = 50;
 const MAX_LIMIT: i64 = 100;
@@ -39,19 +42,27 @@ pub(crate) struct QueryParams<'a> {
     /// The names of the known parameters, for the error about an unknown one.
     known: Vec<&'static str>,
     faults: Vec<Fault>,
+    /// The number of all faults, including those that are not listed.
+    count: usize,
+    /// The list and the filters that the cursors of the response are for.
+    scope: CursorScope,
 }
 
 impl<'a> QueryParams<'a> {
     /// Parses the query of the URL.
     pub(crate) fn parse(uri: &'a Uri) -> Self {
         let query = uri.query().unwrap_or_default();
-        let left = url::form_urlencoded::parse(query.as_bytes()).collect();
-        Self { left, known: Vec::new(), faults: Vec::new() }
+        let left: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
+        let scope = CursorScope::new(uri.path(), &left);
+        Self { left, known: Vec::new(), faults: Vec::new(), count: 0, scope }
     }
 
     /// Records a fault of a parameter.
     fn fault(&mut self, name: &str, code: FaultCode, detail: &str) {
-        self.faults.push(fault(&format!("query:{name}"), code, detail));
+        self.count += 1;
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(fault(&format!("query:{}", shorten(name)), code, detail));
+        }
     }
 
     fn take(&mut self, name: &'static str) -> Option<Cow<'a, str>> {
@@ -100,10 +111,16 @@ impl<'a> QueryParams<'a> {
             let detail = format!("Unknown parameter. Supported parameters: {known}.");
             self.fault(&name, FaultCode::UnknownField, &detail);
         }
-        match self.faults.is_empty() {
-            true => Ok(()),
-            false => Err(Problem::invalid("Invalid query parameters. See 'errors'.", self.faults)),
-        }
+        let detail = match self.count {
+            0 => return Ok(()),
+            n if n > MAX_FAULTS => {
+                format!(
+                    "{n} invalid query parameters. The first {MAX_FAULTS} are listed in 'errors'."
+                )
+            }
+            _ => "Invalid query parameters. See 'errors'.".to_owned(),
+        };
+        Err(Problem::invalid(detail, self.faults))
     }
 }
 
@@ -114,6 +131,7 @@ pub(crate) struct PageParams<C> {
     limit: i64,
     /// The key of the last item of the previous page.
     pub(crate) after: Option<C>,
+    scope: CursorScope,
 }
 
 impl<C: FromStr + ToString> PageParams<C> {
@@ -132,11 +150,20 @@ impl<C: FromStr + ToString> PageParams<C> {
             Ok(limit) if (1..=MAX_LIMIT).contains(&limit) && !value.starts_with('+') => Ok(limit),
             _ => Err(format!("limit must be a number between 1 and {MAX_LIMIT}")),
         });
+        let scope = params.scope;
         let after = params.parsed("cursor", FaultCode::InvalidCursor, |value| {
             let why = "invalid cursor: pass nextCursor of the previous page unchanged";
-            decode(value).ok_or_else(|| why.to_owned())
+            let (of, key) = decode(value).ok_or(why)?;
+            match of == scope {
+                true => Ok(key),
+                false => {
+                    Err("this cursor is of another list or of other filters: use it with the \
+                              path and the filters of the page that returned it"
+                        .to_owned())
+                }
+            }
         });
-        Self { limit: limit.unwrap_or(DEFAULT_LIMIT), after }
+        Self { limit: limit.unwrap_or(DEFAULT_LIMIT), after, scope }
     }
 
     /// Returns the maximum number of items on the page.
@@ -160,13 +187,14 @@ impl<C: FromStr + ToString> PageParams<C> {
         let limit = self.limit();
         let shown = found.get(..limit).unwrap_or(found);
         let last = shown.last().filter(|_| found.len() > limit);
-        page_response(shown.iter().map(view).collect(), last.map(key).as_ref())
+        self.page_response(shown.iter().map(view).collect(), last.map(key).as_ref())
     }
-}
 
-/// Returns a page as a response; `next` is the key behind which the next page starts.
-pub(crate) fn page_response<V: Serialize>(data: Vec<V>, next: Option<&impl ToString>) -> Response {
-    json(StatusCode::OK, &PageBody { data, next_cursor: next.map(encode) })
+    /// Returns a page as a response; `next` is the key behind which the next page starts.
+    pub(crate) fn page_response<V: Serialize>(&self, data: Vec<V>, next: Option<&C>) -> Response {
+        let next_cursor = next.map(|key| encode(self.scope, key));
+        json(StatusCode::OK, &PageBody { data, next_cursor })
+    }
 }
 
 #[derive(Serialize)]
@@ -176,11 +204,41 @@ struct PageBody<V> {
     next_cursor: Option<String>,
 }
 
-fn encode(key: &impl ToString) -> String {
-    URL_SAFE_NO_PAD.encode(key.to_string())
+/// The list that a cursor belongs to, with its filters: a hash of the path and of the parameters
+/// other than `limit` and `cursor`. With others, the cursor would silently select a wrong page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct CursorScope(u64);
+
+impl CursorScope {
+    /// The order of the parameters does not matter.
+    fn new(path: &str, params: &[(Cow<'_, str>, Cow<'_, str>)]) -> Self {
+        let is_filter = |name: &str| !["limit", "cursor"].contains(&name);
+        let mut filters: Vec<_> = params.iter().filter(|(name, _)| is_filter(name)).collect();
+        filters.sort_unstable();
+        let texts = filters.into_iter().flat_map(|(name, value)| [&**name, &**value]);
+        // FNV-1a: the same on all nodes and in all versions.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for text in std::iter::once(path).chain(texts) {
+            // UTF-8 does not contain the byte 0xff, which ends each text.
+            for byte in text.bytes().chain([0xff]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+        Self(hash)
+    }
 }
 
-fn decode<C: FromStr>(cursor: &str) -> Option<C> {
+/// The number of hexadecimal digits of the scope, which a cursor begins with.
+const SCOPE_DIGITS: usize = 16;
+
+fn encode(scope: CursorScope, key: &impl ToString) -> String {
+    let key = key.to_string();
+    URL_SAFE_NO_PAD.encode(format!("{:0SCOPE_DIGITS$x}{key}", scope.0))
+}
+
+fn decode<C: FromStr>(cursor: &str) -> Option<(CursorScope, C)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-    std::str::from_utf8(&bytes).ok()?.parse().ok()
+    let (scope, key) = std::str::from_utf8(&bytes).ok()?.split_at_checked(SCOPE_DIGITS)?;
+    let scope = CursorScope(u64::from_str_radix(scope, 16).ok()?);
+    Some((scope, key.parse().ok()?))
 }

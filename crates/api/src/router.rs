@@ -44,6 +44,15 @@ mod tests {
     }
 
     #[test]
+    fn wrong_addresses_of_all_operations_are_recognized() {
+        for operation in routes().operations {
+            let Some(path) = operation.path.strip_prefix("/v1") else { continue };
+            let explained = crate::unknown_path::explain(path);
+            assert!(explained.contains(&format!("'/v1{path}'")), "{path}: {explained}");
+        }
+    }
+
+    #[test]
     fn operations_have_a_unique_id_a_tag_and_a_summary() {
         let (operations, mut names) = (routes().operations, BTreeSet::new());
         for operation in &operations {

@@ -47,7 +47,9 @@ pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {
         ConflictReason::OptoutListLimit(limit) => {
             return limits::optout_lists(*limit).into();
         }
+        ConflictReason::OptoutListExists => limits::OPTOUT_LIST_EXISTS,
         ConflictReason::DefaultOptoutList => limits::DEFAULT_OPTOUT_LIST,
+        ConflictReason::DefaultOptoutListName => limits::DEFAULT_OPTOUT_LIST_NAME,
         // Only commands return these.
         ConflictReason::UnknownAccount(_)
         | ConflictReason::DatabaseNotEmpty(_)

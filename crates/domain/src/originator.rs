@@ -1,7 +1,13 @@
 //! Originators: senders of messages.
 
+use crate::phone::{self, BadRecipient, Recipient};
 use std::fmt;
 use std::str::FromStr;
+
+/// The maximum number of characters of a name (3GPP TS 23.040, 9.1.2.5).
+const MAX_NAME: usize = 11;
+/// The maximum number of digits of a short code.
+const MAX_SHORT_CODE: usize = 8;
 
 /// The sender of a message as the recipient sees it: an alphanumeric name, or a number as digits
 /// without the plus.
@@ -35,7 +41,7 @@ impl Originator {
     pub fn kind(&self) -> OriginatorKind {
         if !is_number(&self.0) {
             OriginatorKind::Alphanumeric
-        } else if self.0.len() <= 8 {
+        } else if self.0.len() <= MAX_SHORT_CODE {
             OriginatorKind::ShortCode
         } else {
             OriginatorKind::International
@@ -68,41 +74,70 @@ pub enum BadOriginator {
     #[error("the originator is too long: a name can have at most 11 characters")]
     LongName,
     /// The text has no letter and is not a number either.
-    #[error("use a name with at least one letter, or a number of digits only, like 447700900123")]
+    #[error("use a name with at least one letter, or a number, like +447700900123")]
     NoLetter,
+    /// The number begins with 0, so that nobody could reply to it.
+    #[error(
+        "a numeric originator can't begin with 0: use the international format, like \
+         +447700900123, or a short code"
+    )]
+    LeadingZero,
     /// The number has fewer than 3 or more than 15 digits.
     #[error("a numeric originator must have 3 to 15 digits")]
     NumberLength,
+    /// The number has more digits than a short code, and is not an international number.
+    #[error("{0} (a numeric originator of more than 8 digits must be an international number)")]
+    Number(BadRecipient),
 }
 
+/// Parses a name, which is used as it is, or a number in any notation that is valid for a
+/// recipient. A number of 3 to 8 digits is a short code; a longer one must be possible in its
+/// country, since nobody could reply to it otherwise.
 impl FromStr for Originator {
     type Err = BadOriginator;
 
     fn from_str(text: &str) -> Result<Self, BadOriginator> {
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || " +-_&.".contains(c);
-        if let Some(c) = text.chars().find(|c| !is_allowed(*c)) {
+        if text.chars().any(|c| c.is_ascii_alphabetic()) { name(text) } else { number(text) }
+    }
+}
+
+fn name(text: &str) -> Result<Originator, BadOriginator> {
+    if let Some(c) = text.chars().find(|c| !is_allowed(*c)) {
+        return Err(BadOriginator::Character(c));
+    }
+    if text.trim_matches(' ').len() < text.len() {
+        return Err(BadOriginator::OuterSpace);
+    }
+    match text.len() {
+        1..=MAX_NAME => Ok(Originator(text.to_owned())),
+        _ => Err(BadOriginator::LongName),
+    }
+}
+
+fn number(text: &str) -> Result<Originator, BadOriginator> {
+    let digits = match phone::read_digits(text) {
+        Ok(digits) => digits.to_string(),
+        Err(BadRecipient::NoCountryCode) => return Err(BadOriginator::LeadingZero),
+        Err(BadRecipient::TooLong) => return Err(BadOriginator::NumberLength),
+        Err(BadRecipient::Character(c)) if !is_allowed(c) => {
             return Err(BadOriginator::Character(c));
         }
-        let trimmed = text.trim_matches(' ');
-        if trimmed.is_empty() {
-            return Err(BadOriginator::Blank);
-        }
-        if trimmed.len() < text.len() {
-            return Err(BadOriginator::OuterSpace);
-        }
-        if text.bytes().any(|b| b.is_ascii_alphabetic()) {
-            return match text.len() {
-                1..=11 => Ok(Self(text.to_owned())),
-                _ => Err(BadOriginator::LongName),
-            };
-        }
-        let digits = text.strip_prefix('+').unwrap_or(text);
-        match digits.len() {
-            _ if !is_number(digits) => Err(BadOriginator::NoLetter),
-            3..=15 => Ok(Self(digits.to_owned())),
-            _ => Err(BadOriginator::NumberLength),
+        Err(_) if phone::is_blank(text) => return Err(BadOriginator::Blank),
+        Err(_) => return Err(BadOriginator::NoLetter),
+    };
+    match digits.len() {
+        ..3 => Err(BadOriginator::NumberLength),
+        3..=MAX_SHORT_CODE => Ok(Originator(digits)),
+        _ => {
+            let number: Recipient = digits.parse().map_err(BadOriginator::Number)?;
+            Ok(Originator(number.to_string()))
         }
     }
+}
+
+/// Returns whether `c` is allowed in a name.
+fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || " +-_&.".contains(c)
 }
 
 fn is_number(text: &str) -> bool {
@@ -125,9 +160,16 @@ mod tests {
             ("4you", "4you", Alphanumeric),
             ("123", "123", ShortCode),
             ("+12345678", "12345678", ShortCode),
-            ("123456789", "123456789", International),
             ("+447700900123", "447700900123", International),
-            ("123456789012345", "123456789012345", International),
+            ("447700900123 ", "447700900123", International),
+            ("123-456", "123456", ShortCode),
+            ("4915123456789", "4915123456789", International),
+            // The notations of a recipient.
+            ("+44 7700 900000", "447700900000", International),
+            ("+44 (0)7700 900-000", "447700900000", International),
+            ("\u{202a}+44\u{a0}7700\u{2011}900000\u{202c}", "447700900000", International),
+            ("\u{ff0b}\u{ff14}\u{ff14}7700900000", "447700900000", International),
+            ("\u{200b}60\u{200b}777", "60777", ShortCode),
         ] {
             let originator: Originator = text.parse().unwrap();
             assert_eq!(originator.as_str(), stored);
@@ -143,20 +185,28 @@ mod tests {
             ("   ", Blank),
             (" Shop", OuterSpace),
             ("Shop ", OuterSpace),
-            ("447700900123 ", OuterSpace),
+            ("\u{200b}", Blank),
+            ("\u{a0}", Blank),
             ("Twelve chars", LongName),
             ("Caf\u{e9}", Character('é')),
             ("Shop!", Character('!')),
             ("Sh\nop", Character('\n')),
-            ("\u{a0}", Character('\u{a0}')),
-            ("\u{ff0b}447700900123", Character('\u{ff0b}')),
+            ("Sh\u{a0}op", Character('\u{a0}')),
+            ("Shop\u{200b}", Character('\u{200b}')),
             ("٤٤٧٧٠٠", Character('٤')),
-            ("+44 7700 900123", NoLetter),
-            ("123-456", NoLetter),
             ("++123", NoLetter),
             ("+", NoLetter),
             ("&", NoLetter),
             ("12", NumberLength),
+            ("00447700900123", LeadingZero),
+            ("07700900123", LeadingZero),
+            ("+0044", LeadingZero),
+            ("000", LeadingZero),
+            ("012345", LeadingZero),
+            ("123456789", Number(BadRecipient::TooShort)),
+            ("+44 7700 9001", Number(BadRecipient::TooShort)),
+            ("999999999999", Number(BadRecipient::UnknownCountry)),
+            ("123456789012345", Number(BadRecipient::TooLong)),
             ("+1234567890123456", NumberLength),
         ] {
             assert_eq!(text.parse::<Originator>(), Err(error), "{text:?}");

@@ -50,7 +50,8 @@ pub enum BadRecipient {
 }
 
 /// Parses a number as people write it: an optional plus and digits that begin with the country
-/// code. Spaces, dashes, dots and brackets are ignored. The length must be valid for the country.
+/// code. Spaces, dashes, dots, brackets and invisible characters are ignored, and full-width digits
+/// are digits. The length must be valid for the country.
 /// Whether the number range is in use is not checked, because new ranges appear faster than
 /// metadata is updated.
 impl FromStr for Recipient {
@@ -125,19 +126,20 @@ impl Recipient {
     }
 }
 
-/// Parses the digits of an international number. Only ASCII digits are accepted.
-fn read_digits(text: &str) -> Result<u64, BadRecipient> {
+/// Reads the digits of a number, ASCII or full-width, after an optional plus. Separators and
+/// invisible characters are ignored. The first digit must not be 0.
+pub(crate) fn read_digits(text: &str) -> Result<u64, BadRecipient> {
     let (mut number, mut digits, mut plus) = (0, 0, false);
     for c in text.chars() {
-        match c.to_digit(10) {
+        match to_digit(c) {
             Some(0) if digits == 0 => return Err(BadRecipient::NoCountryCode),
             Some(_) if digits == MAX_DIGITS => return Err(BadRecipient::TooLong),
             Some(digit) => {
                 number = number * 10 + u64::from(digit);
                 digits += 1;
             }
-            None if c == '+' && digits == 0 && !plus => plus = true,
-            None if is_separator(c) => {}
+            None if matches!(c, '+' | '\u{ff0b}') && digits == 0 && !plus => plus = true,
+            None if is_separator(c) || is_invisible(c) => {}
             None => return Err(BadRecipient::Character(c)),
         }
     }
@@ -147,17 +149,40 @@ fn read_digits(text: &str) -> Result<u64, BadRecipient> {
     }
 }
 
+/// Returns whether the text has only characters that cannot be seen.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_invisible(c))
+}
+
+/// Returns the value of an ASCII or full-width digit.
+fn to_digit(c: char) -> Option<u32> {
+    match c {
+        '\u{ff10}'..='\u{ff19}' => Some(u32::from(c) - 0xff10),
+        c => c.to_digit(10),
+    }
+}
+
 /// Returns whether `c` is a separator, which only makes a number easier to read.
 fn is_separator(c: char) -> bool {
     match c {
         '-' | '.' | '(' | ')' | '[' | ']' => true,
-        // Soft hyphen, hyphens and dashes, minus sign, small and full-width hyphens.
-        '\u{ad}' | '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => {
-            true
-        }
+        // Full-width brackets and full stop.
+        '\u{ff08}' | '\u{ff09}' | '\u{ff0e}' => true,
+        // Hyphens and dashes, minus sign, small and full-width hyphens.
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => true,
         // Spaces of all widths, but not tabs and line breaks, which separate fields.
         c => c.is_whitespace() && !c.is_control(),
     }
+}
+
+/// Returns whether `c` is an invisible format character. Numbers that are copied from contacts and
+/// documents contain them: soft hyphens, zero-width characters, and marks of the text direction.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    )
 }
 
 fn check_length(number: &PhoneNumber) -> Result<(), BadRecipient> {
@@ -217,6 +242,11 @@ mod tests {
             (" (+44) 7700-900.123 ", 447_700_900_123),
             ("+1 [415] 555\u{2011}2671", 14_155_552_671),
             ("+1 415\u{2013}555\u{2212}26\u{ad}71", 14_155_552_671),
+            // Marks of the text direction from copied contacts, zero-width characters, full-width.
+            ("\u{202a}+44 7700 900123\u{202c}", 447_700_900_123),
+            ("\u{2068}+44\u{200b}7700900123\u{feff}\u{2069}", 447_700_900_123),
+            ("+44770090012３", 447_700_900_123),
+            ("＋４４（７７００）９００．１２３", 447_700_900_123),
             ("+49 176 12345678", 4_917_612_345_678),
             ("+61 412 345 678", 61_412_345_678),
             ("+55 11 98765-4321", 5_511_987_654_321),
@@ -273,13 +303,13 @@ mod tests {
             ("447700900123\n", Character('\n')),
             ("++447700900123", Character('+')),
             ("44+7700900123", Character('+')),
-            ("\u{ff0b}447700900123", Character('\u{ff0b}')),
+            ("+\u{ff0b}447700900123", Character('\u{ff0b}')),
             ("+44 7700 900123 ext 5", Character('e')),
             ("1-800-FLOWERS", Character('F')),
             ("tel:+447700900123", Character('t')),
             ("٤٤٧٧٠٠٩٠٠١٢٣", Character('٤')),
-            ("+44770090012３", Character('３')),
-            ("\u{202a}+447700900123", Character('\u{202a}')),
+            ("\u{202a}\u{202c}", Empty),
+            ("\u{200b}０7700900123", NoCountryCode),
             ("+44/7700900123", Character('/')),
         ] {
             assert_eq!(text.parse::<Recipient>(), Err(error), "{text:?}");
@@ -297,8 +327,8 @@ mod tests {
     #[test]
     fn errors_escape_invisible_characters() {
         assert_eq!(
-            BadRecipient::Character('\u{202a}').to_string(),
-            "'\\u{202a}' is not allowed in a phone number: use the international format, \
+            BadRecipient::Character('\u{fe0f}').to_string(),
+            "'\\u{fe0f}' is not allowed in a phone number: use the international format, \
              like +447700900123"
         );
     }

@@ -41,19 +41,74 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Parses RFC 3339 with any offset: `2026-11-20T09:00:00Z`.
+/// Parses RFC 3339 with any offset: `2026-11-20T09:00:00Z`. Seconds may be omitted.
 impl FromStr for Timestamp {
     type Err = BadTimestamp;
 
     fn from_str(text: &str) -> Result<Self, BadTimestamp> {
-        let at: jiff::Timestamp = text.parse().map_err(|_| BadTimestamp)?;
-        Ok(Self(at.as_millisecond()))
+        let (local, offset) = split_offset(text).ok_or(BadTimestamp)?;
+        let (date, time) = local.split_at_checked(DATE_LENGTH).ok_or(BadTimestamp)?;
+        let is_time = |c: char| c.is_ascii_digit() || c == ':' || c == '.';
+        let time = time.strip_prefix(['T', 't', ' ']).ok_or(BadTimestamp)?;
+        if !time.chars().all(is_time) {
+            return Err(BadTimestamp);
+        }
+        let time: jiff::civil::Time = time.parse().map_err(|_| BadTimestamp)?;
+        let within = time.duration_since(jiff::civil::Time::midnight());
+        let within = i64::try_from(within.as_millis()).map_err(|_| BadTimestamp)?;
+        Ok(Self(Day::parse(date)?.start.0 + within - offset))
+    }
+}
+
+/// The length of a date: `2026-11-20`.
+const DATE_LENGTH: usize = 10;
+const DAY: i64 = 86_400_000;
+
+/// Splits off the offset from UTC at the end of a timestamp, in milliseconds: `Z`, or less than a
+/// day, in hours and minutes.
+fn split_offset(text: &str) -> Option<(&str, i64)> {
+    if let Some(local) = text.strip_suffix(['Z', 'z']) {
+        return Some((local, 0));
+    }
+    let (local, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
+    let sign = match offset.get(..1)? {
+        "+" => 1,
+        "-" => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = offset.get(1..)?.split_once(':')?;
+    let number = |digits: &str, end: i64| {
+        let is_number = digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_digit());
+        digits.parse().ok().filter(|n: &i64| is_number && *n < end)
+    };
+    Some((local, sign * (number(hours, 24)? * 60 + number(minutes, 60)?) * 60_000))
+}
+
+/// A day in UTC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Day {
+    /// The first millisecond.
+    pub start: Timestamp,
+    /// The first millisecond of the next day.
+    pub end: Timestamp,
+}
+
+impl Day {
+    /// Parses a date: `2026-11-20`. Returns an error for any other notation.
+    pub fn parse(text: &str) -> Result<Self, BadTimestamp> {
+        let is_date = text.len() == DATE_LENGTH && text.split('-').map(str::len).eq([4, 2, 2]);
+        let date: jiff::civil::Date =
+            is_date.then_some(text).ok_or(BadTimestamp)?.parse().map_err(|_| BadTimestamp)?;
+        // The calculation covers all days, while the times of the library end before the last one.
+        let days = date.duration_since(jiff::civil::date(1970, 1, 1)).as_hours() / 24;
+        let start = days * DAY;
+        Ok(Self { start: Timestamp(start), end: Timestamp(start + DAY) })
     }
 }
 
 /// The error of an invalid timestamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("invalid timestamp: use RFC 3339 with an offset, like 2026-11-20T09:00:00Z")]
+#[error("invalid time: use RFC 3339 with an offset, like 2026-11-20T09:00:00Z")]
 pub struct BadTimestamp;
 
 /// The wall clock. Injected, so that tests control the time.
@@ -70,5 +125,63 @@ mod tests {
     fn milliseconds_are_always_formatted() {
         assert_eq!(Timestamp(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp(1_795_165_200_120).to_string(), "2026-11-20T09:00:00.120Z");
+    }
+
+    #[test]
+    fn timestamps_are_parsed_with_any_offset() {
+        let at = Timestamp(1_795_165_200_120);
+        for text in [
+            "2026-11-20T09:00:00.120Z",
+            "2026-11-20t09:00:00.12z",
+            "2026-11-20 09:00:00.120999+00:00",
+            "2026-11-20T10:30:00.12+01:30",
+            "2026-11-19T09:01:00.120-23:59",
+        ] {
+            assert_eq!(text.parse(), Ok(at), "{text}");
+        }
+        assert_eq!("2026-11-20T09:00Z".parse(), Ok(Timestamp(1_795_165_200_000)));
+        assert_eq!("1969-12-31T23:59:59.999Z".parse(), Ok(Timestamp(-1)));
+        let (first, last) = (Timestamp(-62_167_219_200_000), Timestamp(253_402_300_799_000));
+        assert_eq!("0000-01-01T00:00:00Z".parse(), Ok(first));
+        assert_eq!("9999-12-31T23:59:59Z".parse(), Ok(last));
+        assert_eq!("9999-12-31T23:59:59-23:59".parse(), Ok(Timestamp(last.0 + 86_340_000)));
+    }
+
+    #[test]
+    fn other_notations_are_rejected() {
+        for text in [
+            "",
+            "Z",
+            "today",
+            "2026-11-20",
+            "2026-11-20Z",
+            "2026-11-20T09:00:00",
+            "2026-11-20T09:00:00+25:00",
+            "2026-11-20T09:00:00+24:00",
+            "2026-11-20T09:00:00+01:60",
+            "2026-11-20T09:00:00+0100",
+            "2026-11-20T09:00:00+1:000",
+            "2026-11-20T09:00:00+01:00+01:00",
+            "2026-11-20T09:00:00+01:00[Europe/Paris]",
+            "2026-11-20T24:00:00Z",
+            "2026-11-31T09:00:00Z",
+            "20261120T090000Z",
+            "+002026-11-20T09:00:00Z",
+            "2026-11-20T09:00:00日Z",
+            "2026-11-2日T09:00:00+01:00",
+        ] {
+            assert_eq!(text.parse::<Timestamp>(), Err(BadTimestamp), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_24_hours_in_utc() {
+        let day = Day::parse("2026-11-22").unwrap();
+        assert_eq!(day.start.to_string(), "2026-11-22T00:00:00.000Z");
+        assert_eq!(day.end.to_string(), "2026-11-23T00:00:00.000Z");
+        assert_eq!(Day::parse("9999-12-31").unwrap().end, Timestamp(253_402_300_800_000));
+        for text in ["", "2026-11-31", "20261122", "2026-11-2", "2026-1-022", "2026-W47-7"] {
+            assert_eq!(Day::parse(text), Err(BadTimestamp), "{text}");
+        }
     }
 }

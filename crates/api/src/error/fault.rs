@@ -1,6 +1,7 @@
 //! The fault codes of the API: validation errors of single values of a request.
 
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// A validation error of one value of the request.
@@ -42,12 +43,12 @@ macro_rules! faults {
 
 faults! {
     DuplicateField = "duplicate_field",
-        "The field or parameter appears more than once. Remove the duplicates.";
+        "The field, parameter or header appears more than once. Remove the duplicates.";
     InvalidCharacter = "invalid_character",
         "The text contains the character NUL (U+0000), which can be neither stored nor sent.";
     InvalidCursor = "invalid_cursor",
-        "The cursor does not belong to this list. Pass `nextCursor` of the previous page \
-         unchanged.";
+        "The cursor does not belong to this list, or to these filters. Pass `nextCursor` of the \
+         previous page unchanged, with the path and the filters of that page.";
     InvalidIdempotencyKey = "invalid_idempotency_key",
         "The `Idempotency-Key` header must be sent once, with 1 to 255 printable ASCII characters.";
     InvalidName = "invalid_name",
@@ -57,10 +58,11 @@ faults! {
          `+447700900123`. Numbers without a plus are also read as international numbers.";
     InvalidOriginator = "invalid_originator",
         "An originator is a name of 1 to 11 characters (letters A to Z, digits, spaces and `+ - _ \
-         & .`, with at least one letter), or a number of 3 to 15 digits.";
+         & .`, with at least one letter), a short code of 3 to 8 digits, or an international \
+         number like `+447700900123`. A number cannot begin with 0.";
     InvalidTime = "invalid_time",
-        "The timestamp is invalid. Use RFC 3339 with an offset from UTC, like \
-         `2026-11-20T09:00:00Z`. In a URL, encode a plus sign as `%2B`.";
+        "The time is invalid. Use RFC 3339 with an offset from UTC, like \
+         `2026-11-20T09:00:00Z`, or a date, like `2026-11-20`, for the whole day in UTC. In a URL, encode a plus sign as `%2B`.";
     InvalidValue = "invalid_value",
         "The value is not one of the allowed values; `detail` lists them.";
     NotAvailable = "not_available",
@@ -85,6 +87,17 @@ faults! {
 impl Serialize for FaultCode {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(self.name())
+    }
+}
+
+/// The maximum number of characters of a name that a fault repeats.
+const MAX_NAME: usize = 100;
+
+/// Returns the beginning of a name that the client chose, so that a response stays small.
+pub(crate) fn shorten(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => Cow::Owned(format!("{}…", name.get(..end).unwrap_or_default())),
+        None => Cow::Borrowed(name),
     }
 }
 

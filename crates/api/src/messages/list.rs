@@ -6,24 +6,25 @@ use crate::error::fault::FaultCode;
 use crate::messages::view::MessageView;
 use crate::openapi::input_types::PhoneNumberInput;
 use crate::openapi::operation::Operation;
-use crate::query::{PageParams, QueryParams, page_response};
+use crate::query::{PageParams, QueryParams};
 use crate::state::ApiState;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::MessageStatus;
-use heliograph_domain::time::Timestamp;
+use heliograph_domain::time::{Day, Timestamp};
 use heliograph_service::messaging::messages::{self, MessageFilter};
 use std::str::FromStr;
 use std::sync::Arc;
 use utoipa::openapi::Ref;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 use uuid::Uuid;
 
 pub(crate) fn operation() -> Operation {
-    let time = "RFC 3339 with an offset, like `2026-11-20T09:00:00Z`. Encode a plus sign as `%2B`.";
+    let time = "RFC 3339 with an offset, like `2026-11-20T09:00:00Z`; encode a plus sign as `%2B`. \
+                A date, like `2026-11-20`, means the whole day in UTC.";
     Operation::get("/v1/messages", "listMessages", "List messages")
         .description(
             "Returns messages, newest first. Filters are combined with AND. A request scans a \
@@ -41,15 +42,20 @@ pub(crate) fn operation() -> Operation {
         .query_param("campaignId", "Filter by campaign.", text("", Some("uuid")))
         .query_param(
             "from",
-            &format!("Only messages accepted at or after this time. {time}"),
-            text("", Some("date-time")),
+            &format!("Only messages accepted at or after this time, or from the start of this day. {time}"),
+            time_or_date(),
         )
         .query_param(
             "to",
-            &format!("Only messages accepted before this time. {time}"),
-            text("", Some("date-time")),
+            &format!("Only messages accepted before this time, or until the end of this day. {time}"),
+            time_or_date(),
         )
         .page_response(&MessageView::sample(MessageStatus::Delivered))
+}
+
+fn time_or_date() -> Schema {
+    let format = |name| text("", Some(name));
+    Schema::OneOf(OneOfBuilder::new().item(format("date-time")).item(format("date")).build())
 }
 
 fn text(pattern: &str, format: Option<&str>) -> ObjectBuilder {
@@ -71,7 +77,7 @@ pub(crate) async fn list(
     let before = page.after.unwrap_or(MessageId(Uuid::max()));
     let found = messages::list(&app.context, &caller, &filter, before, page.limit()).await?;
     let data = found.messages.iter().map(|(m, s)| MessageView::new(m, s, &caller)).collect();
-    Ok(page_response(data, found.next.as_ref()))
+    Ok(page.page_response(data, found.next.as_ref()))
 }
 
 fn filter(params: &mut QueryParams<'_>) -> MessageFilter {
@@ -82,13 +88,21 @@ fn filter(params: &mut QueryParams<'_>) -> MessageFilter {
         campaign: params.parsed("campaignId", FaultCode::InvalidValue, |text| {
             text.parse().map_err(|_| "campaignId must be a UUID".to_owned())
         }),
-        from: params.parsed("from", FaultCode::InvalidTime, timestamp),
-        to: params.parsed("to", FaultCode::InvalidTime, timestamp),
+        from: params.parsed("from", FaultCode::InvalidTime, |text| time(text, |day| day.start)),
+        to: params.parsed("to", FaultCode::InvalidTime, |text| time(text, |day| day.end)),
     }
 }
 
 fn read<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|e: T::Err| e.to_string())
+}
+
+/// Parses a timestamp, or a date, of which `bound` returns the start or the end.
+fn time(text: &str, bound: fn(Day) -> Timestamp) -> Result<Timestamp, String> {
+    match Day::parse(text) {
+        Ok(day) => Ok(bound(day)),
+        Err(_) => timestamp(text),
+    }
 }
 
 /// Parses a timestamp. A plus sign that was not percent-encoded arrives as a space, which is undone

@@ -7,7 +7,7 @@ use crate::error::code::ProblemCode;
 use crate::idempotency;
 use crate::messages::view::MessageView;
 use crate::openapi::input_types::{
-    NotYetScheduled, NotYetShortened, OriginatorInput, PhoneNumberInput,
+    Flag, NotYetScheduled, NotYetShortened, OriginatorInput, PhoneNumberInput, ReferenceInput,
 };
 use crate::openapi::operation::Operation;
 use crate::query;
@@ -50,11 +50,12 @@ request! {
         recipient: Recipient,
         #[schema(inline)]
         text: MessageText,
-        #[schema(inline)]
+        #[schema(value_type = Option<ReferenceInput>, inline)]
         reference: Option<Reference>,
         /// Rejects the message if the recipient is on the default opt-out list. The default is
-        /// `true`.
-        block_optout: Option<bool> as "blockOptout",
+        /// `true`. The strings `"true"` and `"false"` are also accepted.
+        #[schema(value_type = Option<bool>)]
+        block_optout: Option<Flag> as "blockOptout",
         #[schema(inline)]
         validity: Option<Validity> as "validitySeconds",
         #[schema(inline)]
@@ -85,7 +86,7 @@ impl SendBody {
             validity: self.validity.unwrap_or_default(),
             max_parts: self.max_parts,
             // The safe default: opt-outs are enforced unless the client says otherwise.
-            block_optout: self.block_optout.unwrap_or(true),
+            block_optout: self.block_optout.is_none_or(|Flag(block)| block),
         }
     }
 }

@@ -46,6 +46,11 @@ impl Operation {
         Self::new(HttpMethod::Post, path, id, summary)
     }
 
+    /// Describes a PATCH operation.
+    pub(crate) fn patch(path: &'static str, id: &str, summary: &str) -> Self {
+        Self::new(HttpMethod::Patch, path, id, summary)
+    }
+
     /// Describes a DELETE operation.
     pub(crate) fn delete(path: &'static str, id: &str, summary: &str) -> Self {
         Self::new(HttpMethod::Delete, path, id, summary)
@@ -63,6 +68,7 @@ impl Operation {
     pub(crate) fn method_filter(&self) -> MethodFilter {
         match self.method {
             HttpMethod::Post => MethodFilter::POST,
+            HttpMethod::Patch => MethodFilter::PATCH,
             HttpMethod::Delete => MethodFilter::DELETE,
             _ => MethodFilter::GET,
         }

@@ -54,7 +54,7 @@ pub(crate) fn parameters() -> BTreeMap<String, RefOr<Parameter>> {
             new(
                 "cursor",
                 ParameterIn::Query,
-                "The `nextCursor` of the previous page, unchanged.",
+                "The `nextCursor` of the previous page, unchanged, with the same path and filters.",
                 cursor,
             ),
         ),

@@ -82,12 +82,18 @@ fn merge_null(property: &mut RefOr<Schema>) {
         return;
     };
     // The values of an enumeration do not include `null`.
-    if let SchemaType::Type(kind) = &value.schema_type
+    let mut types = match &value.schema_type {
+        SchemaType::Type(kind) => vec![kind.clone()],
+        SchemaType::Array(types) => types.clone(),
+        SchemaType::AnyValue => return,
+    };
+    if !types.contains(&Type::Null)
         && null.schema_type == SchemaType::Type(Type::Null)
         && value.enum_values.is_none()
     {
         let mut merged = value.clone();
-        merged.schema_type = SchemaType::Array(vec![kind.clone(), Type::Null]);
+        types.push(Type::Null);
+        merged.schema_type = SchemaType::Array(types);
         merged.description = choice.description.take().or(merged.description);
         *property = RefOr::T(Schema::Object(merged));
     }

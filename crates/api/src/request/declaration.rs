@@ -189,7 +189,9 @@ mod tests {
             ("true", "a boolean"),
             ("1", "a number"),
             ("-1", "a number"),
-            ("1.0", "a fractional or very large number"),
+            ("1.0", "a number"),
+            ("1.5", "a fractional or very large number"),
+            ("1e300", "a fractional or very large number"),
             ("18446744073709551615", "a fractional or very large number"),
             ("[1, [2], {}]", "an array"),
             (r#"{"a": {"b": "c"}}"#, "an object"),
@@ -250,13 +252,13 @@ mod tests {
     #[test]
     fn bodies_that_are_not_objects_are_refused() {
         for (json, detail) in [
-            ("[]", "The body is not a JSON object: invalid type: sequence, expected an object"),
-            ("null", "The body is not a JSON object: invalid type: null, expected an object"),
-            ("", "The body is not valid JSON: EOF while parsing a value"),
-            (r#"{"text": "a"} {}"#, "The body is not valid JSON: trailing characters"),
-            (r#"{"text": 1, "x": [1, 2}"#, "The body is not valid JSON: expected `,` or `]`"),
-            (r#"{"text": "\ud800"}"#, "The body is not valid JSON: "),
-            (r#"{"text": 1e999}"#, "The body is not valid JSON: number out of range"),
+            ("[]", "The body must be a JSON object, not an array."),
+            ("null", "The body must be a JSON object, not null."),
+            ("", "The body is empty."),
+            (r#"{"text": "a"} {}"#, "The body is not valid JSON: there is more text after"),
+            (r#"{"text": 1, "x": [1, 2}"#, "The body is not valid JSON: a comma or a closing"),
+            (r#"{"text": "\ud800"}"#, "The body is not valid JSON: a string contains half"),
+            (r#"{"text": 1e999}"#, "The body is not valid JSON: a number is too large"),
         ] {
             let problem = problem::<TextBody>(json);
             let found = problem["detail"].as_str().unwrap();
@@ -274,10 +276,52 @@ mod tests {
             let beyond = problem::<TextBody>(&format!("{{{fields} \"text\": \"a\"}}"));
             let detail = beyond["detail"].as_str().unwrap();
             assert!(
-                detail.starts_with("The body is not a JSON object: too many fields"),
+                detail.starts_with("An object has too many fields at line 1, column "),
                 "{detail}"
             );
         }
+    }
+
+    #[test]
+    fn integers_may_have_a_fraction_of_zero() {
+        for number in ["3", "3.0", "3.000", "30e-1", "0.3E1"] {
+            let json = format!(r#"{{"name": "", "contacts": [], "maxParts": {number}}}"#);
+            let body = parse::<ImportBody>(json.as_bytes()).unwrap();
+            assert_eq!(body.max_parts, Some(3.try_into().unwrap()), "{number}");
+        }
+        let json = r#"{"name": "", "contacts": [], "maxParts": 3.5}"#;
+        let detail = "Expected an integer, got a fractional or very large number.";
+        check::<ImportBody>(json, &[("#/maxParts", "wrong_type", detail)]);
+    }
+
+    #[test]
+    fn byte_order_mark_is_ignored() {
+        let body = parse::<TextBody>("\u{feff}{\"text\": \"a\"}".as_bytes()).unwrap();
+        assert_eq!(body.text.as_str(), "a");
+        assert!(parse::<TextBody>("\u{feff}\u{feff}{\"text\": \"a\"}".as_bytes()).is_err());
+    }
+
+    #[test]
+    fn pointers_are_encoded_and_short() {
+        let detail = "Unknown field. Field names are case-sensitive.";
+        for (name, pointer) in [
+            ("a b", "#/a%20b"),
+            ("c%d", "#/c%25d"),
+            ("e^f", "#/e%5Ef"),
+            ("g|h", "#/g%7Ch"),
+            (r"i\\j", "#/i%5Cj"),
+            (r#"k\"l"#, "#/k%22l"),
+            ("m/n~", "#/m~1n~0"),
+            ("naïve", "#/na%C3%AFve"),
+            ("#?!$&'()*+,;=:@-._", "#/%23?!$&'()*+,;=:@-._"),
+            (r"\u0000", "#/%00"),
+        ] {
+            let json = format!(r#"{{"text": "a", "{name}": 1}}"#);
+            check::<TextBody>(&json, &[(pointer, "unknown_field", detail)]);
+        }
+        let json = format!(r#"{{"text": "a", "{}": 1}}"#, "日".repeat(300_000));
+        let pointer = format!("#/{}%E2%80%A6", "%E6%97%A5".repeat(100));
+        check::<TextBody>(&json, &[(&pointer, "unknown_field", detail)]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The faults of a request body, each with the location of its value.
 
 use crate::error::Problem;
-use crate::error::fault::{Fault, FaultCode};
-use std::fmt::Display;
+use crate::error::fault::{Fault, FaultCode, shorten};
+use std::fmt::{Display, Write as _};
 
 /// The maximum number of faults in a response. A list of thousands of items can have the same fault
 /// in each of them.
@@ -85,5 +85,22 @@ impl Faults {
 
 fn push_name(pointer: &mut String, name: &str) {
     pointer.push('/');
-    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+    for c in shorten(name).chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            c if is_fragment(c) => pointer.push(c),
+            c => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    // Writing to a string never fails.
+                    let _ = write!(pointer, "%{byte:02X}");
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a fragment of a URI may contain `c` as it is (RFC 3986, 3.5).
+fn is_fragment(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-._!$&'()*+,;=:@?".contains(c)
 }

@@ -116,7 +116,6 @@ texts! {
     Originator, |_| FaultCode::InvalidOriginator;
     Recipient, |_| FaultCode::InvalidNumber;
     MessageText, field_code;
-    Reference, field_code;
     Note, field_code;
 }
 
@@ -131,6 +130,19 @@ impl FromJson for ListName {
     fn from_text(text: &str, faults: &mut Faults) -> Option<Self> {
         let detail = format!("The name must have 1 to {} printable characters.", Self::MAX_LENGTH);
         text.parse().map_err(|_: FieldError| faults.add(FaultCode::InvalidName, detail)).ok()
+    }
+}
+
+/// A reference, or an integer as an abbreviation of its digits.
+impl FromJson for Reference {
+    const TYPE: JsonType = JsonType::String;
+
+    fn from_text(text: &str, faults: &mut Faults) -> Option<Self> {
+        parsed(text.parse(), field_code, faults)
+    }
+
+    fn from_integer(value: i64, faults: &mut Faults) -> Option<Self> {
+        Self::from_text(&value.to_string(), faults)
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::error::Problem;
 use crate::error::fault::FaultCode;
 use crate::request::faults::Faults;
+use crate::request::syntax_error;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::error::Category;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -96,17 +96,15 @@ pub(crate) trait FromJson: Sized {
 
 /// Parses the body of a request.
 pub(crate) fn parse<T: FromJson>(json: &[u8]) -> Result<T, Problem> {
+    // A byte order mark is not part of the text (RFC 8259, 8.1).
+    let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
     let mut faults = Faults::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let root = Root(ValueReader::<T>::new(&mut faults));
     let value = deserializer.deserialize_map(root);
-    let value = value.and_then(|value| deserializer.end().map(|()| value)).map_err(|e| {
-        let what = match e.classify() {
-            Category::Data => "The body is not a JSON object",
-            _ => "The body is not valid JSON",
-        };
-        Problem::invalid(format!("{what}: {e}."), Vec::new())
-    })?;
+    let value = value
+        .and_then(|value| deserializer.end().map(|()| value))
+        .map_err(|e| Problem::invalid(syntax_error::sentence(&e, json), Vec::new()))?;
     faults.finish()?;
     // A value that is missing has a fault.
     value.ok_or_else(Problem::internal)
@@ -174,8 +172,11 @@ impl<'de, T: FromJson> Visitor<'de> for ValueReader<'_, T> {
         })
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Option<T>, E> {
-        Ok(T::wrong_type(JsonType::Fraction, self.faults))
+    fn visit_f64<E>(self, v: f64) -> Result<Option<T>, E> {
+        Ok(match whole(v) {
+            Some(v) => T::from_integer(v, self.faults),
+            None => T::wrong_type(JsonType::Fraction, self.faults),
+        })
     }
 
     fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Option<T>, E> {
@@ -193,6 +194,14 @@ impl<'de, T: FromJson> Visitor<'de> for ValueReader<'_, T> {
     fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Option<T>, A::Error> {
         T::from_object(object, self.faults)
     }
+}
+
+/// Returns the integer that is written with a fraction of zero or an exponent, like `1.0`: in JSON
+/// Schema, it is an integer, too. Above 2^53, digits are lost.
+fn whole(number: f64) -> Option<i64> {
+    const LIMIT: f64 = 9_007_199_254_740_992.0;
+    let is_exact = number.fract() == 0.0 && number.abs() <= LIMIT;
+    is_exact.then(|| format!("{number:.0}").parse().ok()).flatten()
 }
 
 /// Reads a string. NUL is refused here, so that no type can forget to do so: PostgreSQL cannot

@@ -6,6 +6,7 @@ mod fields;
 mod from_json;
 mod object;
 mod suggestion;
+mod syntax_error;
 
 pub(crate) use declaration::request;
 pub(crate) use faults::Faults;

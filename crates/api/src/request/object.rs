@@ -4,6 +4,7 @@ use crate::error::fault::FaultCode;
 use crate::request::faults::{Faults, PathStep};
 use crate::request::from_json::{FromJson, ValueReader};
 use crate::request::suggestion::UnknownField;
+use crate::request::syntax_error::TOO_MANY_FIELDS;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -38,7 +39,7 @@ impl<'de, 'f, A: MapAccess<'de>> ObjectReader<'f, A> {
         let Some(Name(name)) = self.object.next_key()? else { return Ok(None) };
         self.fields += 1;
         if self.fields > MAX_FIELDS {
-            return Err(A::Error::custom("too many fields"));
+            return Err(A::Error::custom(TOO_MANY_FIELDS));
         }
         Ok(Some(name))
     }

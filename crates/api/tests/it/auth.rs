@@ -41,6 +41,28 @@ async fn every_invalid_key_gets_the_same_response() {
 }
 
 #[tokio::test]
+async fn two_authorization_headers_are_refused() {
+    let (api, key) = TestApi::with_key().await;
+    let mut table = String::new();
+    for second in ["Bearer hg_live_nobody", &format!("Bearer {key}")] {
+        for (method, path) in [("GET", "/v1/balance"), ("POST", "/v1/send/sms")] {
+            let twice = request(method, &key, path).header("Authorization", second);
+            table += &format!("{method} {path}: {}\n", api.ask(twice, "").await.problem());
+        }
+    }
+    assert_snapshot!(table, @"
+    GET /v1/balance: 400 invalid_request: The header Authorization must be sent only once.
+    header:Authorization duplicate_field: The header Authorization must be sent only once.
+    POST /v1/send/sms: 400 invalid_request: The header Authorization must be sent only once.
+    header:Authorization duplicate_field: The header Authorization must be sent only once.
+    GET /v1/balance: 400 invalid_request: The header Authorization must be sent only once.
+    header:Authorization duplicate_field: The header Authorization must be sent only once.
+    POST /v1/send/sms: 400 invalid_request: The header Authorization must be sent only once.
+    header:Authorization duplicate_field: The header Authorization must be sent only once.
+    ");
+}
+
+#[tokio::test]
 async fn revoked_key_is_refused_at_once() {
     let api = TestApi::start().await;
     let ann = api.account("ann@example.com", 100).await;
@@ -119,7 +141,7 @@ async fn every_operation_needs_a_key_with_its_scope() {
             table += &format!("{} {path}: {scopes}\n", method.to_uppercase());
         }
     }
-    assert_snapshot!(table, @r"
+    assert_snapshot!(table, @"
     POST /v1/send/sms: send
     GET /v1/messages: read
     GET /v1/messages/{id}: read
@@ -131,6 +153,7 @@ async fn every_operation_needs_a_key_with_its_scope() {
     POST /v1/optout-lists: manage
     GET /v1/optout-lists/{id}: read
     DELETE /v1/optout-lists/{id}: manage
+    PATCH /v1/optout-lists/{id}: manage
     GET /v1/optout-lists/{id}/numbers: read
     POST /v1/optout-lists/{id}/numbers: manage
     POST /v1/optout-lists/{id}/numbers/import: manage

@@ -161,15 +161,15 @@ async fn body_is_one_json_object() {
     let (api, key) = TestApi::with_key().await;
     assert_snapshot!(
         api.ask(json_request(&key, SEND), "{\"text\": \"Hello\"").await.problem(),
-        @"400 invalid_request: The body is not valid JSON: EOF while parsing an object at line 1 column 16."
+        @"400 invalid_request: The body is not valid JSON: an object is not closed at line 1, column 16."
     );
     assert_snapshot!(
         api.post(&key, SEND, &json!([hello()])).await.problem(),
-        @"400 invalid_request: The body is not a JSON object: invalid type: sequence, expected an object at line 1 column 0."
+        @"400 invalid_request: The body must be a JSON object, not an array."
     );
     assert_snapshot!(
         api.ask(json_request(&key, SEND), "").await.problem(),
-        @"400 invalid_request: The body is not valid JSON: EOF while parsing a value at line 1 column 0."
+        @"400 invalid_request: The body is empty. Send a JSON object."
     );
 }
 
@@ -252,4 +252,114 @@ async fn number_without_a_route_is_refused() {
         api.post(&key, SEND, &hello()).await.problem(),
         @"403 destination_not_allowed: No carrier is configured for this number. Ask the operator to add a route."
     );
+}
+
+#[tokio::test]
+async fn numbers_of_both_sides_are_normalized() {
+    let (api, key) = TestApi::with_key().await;
+    for number in [
+        "+44 7700 900000",
+        "+44 (0)7700 900-000",
+        "\u{202a}+44 7700 900000\u{202c}",
+        "\u{200b}447700900000",
+        "\u{ff0b}\u{ff14}\u{ff14}7700900000",
+    ] {
+        let body = json!({ "originator": number, "recipient": number, "text": "Hello" });
+        let message = api.post(&key, SEND, &body).await.json();
+        let numbers = [&message["originator"], &message["recipient"]];
+        assert_eq!(numbers, ["447700900000", "447700900000"], "{number:?}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn originator_that_nobody_could_reply_to_is_refused() {
+    let (api, key) = TestApi::with_key().await;
+    let mut table = String::new();
+    for originator in ["00447700900123", "07700900123", "+0044", "000", "123456789"] {
+        let mut body = hello();
+        body["originator"] = originator.into();
+        let problem = api.post(&key, SEND, &body).await.problem();
+        table += &format!("{originator}: {}\n", problem.lines().nth(1).unwrap());
+    }
+    assert_snapshot!(table, @"
+    00447700900123: #/originator invalid_originator: A numeric originator can't begin with 0: use the international format, like +447700900123, or a short code.
+    07700900123: #/originator invalid_originator: A numeric originator can't begin with 0: use the international format, like +447700900123, or a short code.
+    +0044: #/originator invalid_originator: A numeric originator can't begin with 0: use the international format, like +447700900123, or a short code.
+    000: #/originator invalid_originator: A numeric originator can't begin with 0: use the international format, like +447700900123, or a short code.
+    123456789: #/originator invalid_originator: The number has too few digits: write it in full, with its country and area code (a numeric originator of more than 8 digits must be an international number).
+    ");
+    for originator in ["123", "12345678"] {
+        let mut body = hello();
+        body["originator"] = originator.into();
+        assert_eq!(api.post(&key, SEND, &body).await.status, 201, "{originator}");
+    }
+}
+
+#[tokio::test]
+async fn values_are_read_from_their_other_notations() {
+    let (api, key) = TestApi::with_key().await;
+    let number = json!({ "number": "+447700900123" });
+    api.post(&key, "/v1/optout-lists/default/numbers", &number).await;
+    let mut body = hello();
+    body["reference"] = 42.into();
+    body["maxParts"] = json!(1.0);
+    body["blockOptout"] = "false".into();
+    body["shortenUrl"] = "false".into();
+    let body = format!("\u{feff}{body}");
+    assert!(body.contains("1.0"), "{body}");
+    let message = api.ask(json_request(&key, SEND), body).await;
+    assert_eq!((message.status.as_u16(), &message.json()["reference"]), (201, &json!("42")));
+    let mut blocked = hello();
+    blocked["blockOptout"] = "true".into();
+    assert_eq!(api.post(&key, SEND, &blocked).await.status, 403);
+}
+
+#[tokio::test]
+async fn further_notations_are_refused() {
+    let (api, key) = TestApi::with_key().await;
+    let mut table = String::new();
+    for (field, value) in [
+        ("blockOptout", json!("True")),
+        ("blockOptout", json!("yes")),
+        ("blockOptout", json!("")),
+        ("blockOptout", json!(1)),
+        ("shortenUrl", json!("true")),
+        ("dryRun", json!("true")),
+        ("reference", json!(1.5)),
+        ("reference", json!(true)),
+        ("maxParts", json!(1.5)),
+        ("maxParts", json!("1")),
+    ] {
+        let mut body = hello();
+        body[field] = value;
+        let problem = api.post(&key, SEND, &body).await.problem();
+        table += &format!("{}: {}\n", body[field], problem.lines().nth(1).unwrap());
+    }
+    assert_snapshot!(table, @r#"
+    "True": #/blockOptout wrong_type: Expected a boolean, or one of the strings "true" and "false".
+    "yes": #/blockOptout wrong_type: Expected a boolean, or one of the strings "true" and "false".
+    "": #/blockOptout wrong_type: Expected a boolean, or one of the strings "true" and "false".
+    1: #/blockOptout wrong_type: Expected a boolean, got a number.
+    "true": #/shortenUrl not_available: Short links are not available yet. Omit this field or set it to false.
+    "true": #/dryRun wrong_type: Expected a boolean, got a string.
+    1.5: #/reference wrong_type: Expected a string, got a fractional or very large number.
+    true: #/reference wrong_type: Expected a string, got a boolean.
+    1.5: #/maxParts wrong_type: Expected an integer, got a fractional or very large number.
+    "1": #/maxParts wrong_type: Expected an integer, got a string.
+    "#);
+}
+
+#[tokio::test]
+async fn names_of_unknown_fields_are_encoded_and_cut() {
+    let (api, key) = TestApi::with_key().await;
+    let mut body = hello();
+    body["a b/c"] = 1.into();
+    body["x".repeat(1_000_000)] = 1.into();
+    let problem = api.post(&key, SEND, &body).await;
+    assert!(problem.body.len() < 1_000, "{}", problem.body.len());
+    assert_snapshot!(problem.problem(), @"
+    400 invalid_request: 2 validation errors. See 'errors'.
+    #/a%20b~1c unknown_field: Unknown field. Field names are case-sensitive.
+    #/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx%E2%80%A6 unknown_field: Unknown field. Field names are case-sensitive.
+    ");
 }

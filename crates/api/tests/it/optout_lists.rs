@@ -1,6 +1,8 @@
 //! `/v1/optout-lists` and `/v1/optout-lists/{id}`.
 
+use crate::exchange::{json_request, request};
 use crate::support::TestApi;
+use heliograph_domain::account::{Mode, Scopes};
 use insta::assert_snapshot;
 use serde_json::json;
 use std::time::Duration;
@@ -91,4 +93,60 @@ async fn lists_of_others_and_unknown_ids_are_not_found() {
         assert_eq!(api.get(&bob_key, &format!("{path}/numbers")).await.status, 404, "{path}");
     }
     assert_eq!(api.get(&key, &path).await.status, 200);
+}
+
+#[tokio::test]
+async fn names_are_unique() {
+    let api = TestApi::start().await;
+    let ann = api.account("ann@example.com", 0).await;
+    let key = api.key(ann, Mode::Live, Scopes::ALL).await;
+    let test_key = api.key(ann, Mode::Test, Scopes::ALL).await;
+    let newsletter = json!({ "name": "Newsletter" });
+    assert_eq!(api.post(&key, LISTS, &newsletter).await.status, 201);
+    let mut table = String::new();
+    for name in ["Newsletter", " Newsletter ", "default"] {
+        let problem = api.post(&key, LISTS, &json!({ "name": name })).await.problem();
+        table += &format!("{name:?}: {problem}\n");
+    }
+    assert_snapshot!(table, @r#"
+    "Newsletter": 409 conflict: There is already a list of this name. Choose another name.
+    " Newsletter ": 409 conflict: There is already a list of this name. Choose another name.
+    "default": 409 conflict: There is already a list of this name. Choose another name.
+    "#);
+    assert_eq!(api.post(&test_key, LISTS, &newsletter).await.status, 201);
+    let bob_key = api.live_key("bob@example.com", 0).await;
+    assert_eq!(api.post(&bob_key, LISTS, &newsletter).await.status, 201);
+    // A replay is no conflict.
+    let again = |key: &str| json_request(key, LISTS).header("Idempotency-Key", "k");
+    let body = json!({ "name": "Sale" }).to_string();
+    let first = api.ask(again(&key), body.clone()).await;
+    assert_eq!(api.ask(again(&key), body).await.json(), first.json());
+}
+
+#[tokio::test]
+async fn list_can_be_renamed() {
+    let (api, key) = TestApi::with_key().await;
+    let mut list = api.post(&key, LISTS, &json!({ "name": "Newsletter" })).await.json();
+    api.post(&key, LISTS, &json!({ "name": "Sale" })).await;
+    let path = format!("{LISTS}/{}", list["id"].as_str().unwrap());
+    let patch = async |key: &str, path: &str, name: &str| {
+        let request = request("PATCH", key, path).header("Content-Type", "application/json");
+        api.ask(request, json!({ "name": name }).to_string()).await
+    };
+    let renamed = patch(&key, &path, "Weekly").await;
+    list["name"] = "Weekly".into();
+    assert_eq!((renamed.status.as_u16(), renamed.json()), (200, list.clone()));
+    assert_eq!(api.get(&key, &path).await.json(), list);
+    // The same name again is no conflict, and the old one is free.
+    assert_eq!(patch(&key, &path, "Weekly").await.status, 200);
+    assert_eq!(api.post(&key, LISTS, &json!({ "name": "Newsletter" })).await.status, 201);
+    assert_snapshot!(patch(&key, &path, "Sale").await.problem(), @"409 conflict: There is already a list of this name. Choose another name.");
+    assert_snapshot!(patch(&key, &format!("{LISTS}/default"), "Sale 2").await.problem(), @"409 conflict: The default list can't be renamed.");
+    assert_snapshot!(patch(&key, &path, "").await.problem(), @"
+    400 invalid_request: 1 validation error. See 'errors'.
+    #/name invalid_name: The name must have 1 to 100 printable characters.
+    ");
+    let bob_key = api.live_key("bob@example.com", 0).await;
+    assert_eq!(patch(&bob_key, &path, "Mine").await.status, 404);
+    assert_eq!(api.get(&key, &path).await.json(), list);
 }

@@ -86,7 +86,7 @@ async fn pages_are_in_ascending_order() {
           "createdAt": "2026-11-20T09:00:00.000Z"
         }
       ],
-      "nextCursor": "NjU5ODIzNDU2Nw"
+      "nextCursor": "NzlmNDA1NTcyMWJlNTg5OTY1OTgyMzQ1Njc"
     }
     "#);
     let page = first.json();

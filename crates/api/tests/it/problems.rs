@@ -15,7 +15,7 @@ async fn unknown_path_is_not_found() {
       "type": "/docs/errors/not_found",
       "title": "Not found",
       "status": 404,
-      "detail": "Not found, or you do not have access to it.",
+      "detail": "Campaigns are not available yet.",
       "code": "not_found",
       "requestId": "test"
     }
@@ -49,4 +49,22 @@ async fn stopped_writer_is_an_overload() {
     let body = json!({ "originator": "Shop", "recipient": "447700900123", "text": "Hello" });
     assert_snapshot!(api.post(&key, "/v1/send/sms", &body).await.problem(), @"503 overloaded: The service is temporarily unavailable, and nothing was stored. Retry after the time in Retry-After.");
     assert_eq!(api.get(&key, "/v1/messages").await.json()["data"], json!([]));
+}
+
+#[tokio::test]
+async fn probable_address_is_named() {
+    let (api, key) = TestApi::with_key().await;
+    let mut table = String::new();
+    for path in ["/send/sms", "/v1/send/sms/", "/v1/send/campaign", "/v1/send", "/v1/messages/"] {
+        let problem = api.post(&key, path, &json!({})).await.problem();
+        table += &format!("{path}: {problem}\n");
+    }
+    assert_snapshot!(table, @"
+    /send/sms: 404 not_found: There is no such path. The address of this endpoint is '/v1/send/sms'.
+    /v1/send/sms/: 404 not_found: There is no such path. The address of this endpoint is '/v1/send/sms'.
+    /v1/send/campaign: 404 not_found: Campaigns are not available yet.
+    /v1/send: 404 not_found: There is no such path. All endpoints are listed at /docs.
+    /v1/messages/: 404 not_found: There is no such path. The address of this endpoint is '/v1/messages'.
+    ");
+    assert_snapshot!(api.get(&key, "/v1/messages/7").await.problem(), @"404 not_found: Not found, or you do not have access to it.");
 }

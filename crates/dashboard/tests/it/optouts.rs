@@ -106,7 +106,7 @@ async fn numbers_are_imported_and_exported() {
     ");
     let typed = [("numbers", "+447700900123, 0770\n+6598234567\nhello\n+447700900123")];
     let imported = ann.send(&page, &import, &typed).await;
-    assert_snapshot!(imported.notice(), @"200 Numbers added: 2. Already on the list: 1. Invalid numbers: 2; see below.");
+    assert_snapshot!(imported.notice(), @"200 ✗ Numbers added: 2. Already on the list: 1. Invalid numbers: 2; see below.");
     assert_snapshot!(imported.section("list"), @"
     200
     default Default Test
@@ -143,7 +143,7 @@ async fn numbers_are_imported_and_exported() {
     assert_snapshot!(html::stable(&exported.body), @"
     number,note,source,at,originator
     +6598234567,,import,DATE,
-    +447700900123,0770,import,DATE,
+    +447700900123,,import,DATE,
     +447700900124,'=by phone,import,DATE,
     ");
     let missing = "/optouts/0190b0a0-6f2e-7c3d-8a41-2b5c9d7e1f30/export";

@@ -4,6 +4,12 @@
 pub const DEFAULT_OPTOUT_LIST: &str =
     "The default list can't be removed: an account always has one.";
 
+/// The sentence for the attempt to rename the default opt-out list.
+pub const DEFAULT_OPTOUT_LIST_NAME: &str = "The default list can't be renamed.";
+
+/// The sentence for the name of an opt-out list that another one has.
+pub const OPTOUT_LIST_EXISTS: &str = "There is already a list of this name. Choose another name.";
+
 /// The sentence for a number that no route matches.
 pub const NO_ROUTE: &str = "No carrier is configured for this number.";
 

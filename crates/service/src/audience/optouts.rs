@@ -111,7 +111,7 @@ async fn find(conn: &mut Conn, caller: &Caller, which: OptoutListRef) -> Result<
 /// Creates a list.
 ///
 /// # Errors
-/// [`Error::Conflict`] when there are too many.
+/// [`Error::Conflict`] when there are too many, or one of this name.
 pub async fn create_list(
     cx: &Context,
     caller: &Caller,
@@ -129,18 +129,51 @@ pub async fn create_list(
     let standard = false;
     let list = OptoutList { id: OptoutListId(id), account, mode, name, standard, created_at };
     let mut tx = cx.db.write().await?;
+    optouts::lock_lists(&mut tx, (account, mode)).await?;
     let none = OptoutListId(uuid::Uuid::nil());
     let there = optouts::lists(&mut tx, (account, mode), none, MOST).await?;
     if i64::try_from(there.len()).is_ok_and(|n| n >= MOST) {
         return Err(Error::Conflict(ConflictReason::OptoutListLimit(MOST)));
     }
-    optouts::create_list(&mut tx, &list).await?;
+    if !optouts::create_list(&mut tx, &list).await? {
+        drop(tx);
+        // Another request with the same idempotency key may just have created it.
+        return match asked.stored_answer(cx).await? {
+            Some(answer) => Ok(IdempotentOutcome::Replayed(answer)),
+            None => Err(Error::Conflict(ConflictReason::OptoutListExists)),
+        };
+    }
     if !asked.save(cx, &mut tx, id, &list).await? {
         drop(tx);
         return asked.concurrent_answer(cx).await;
     }
     tx.commit().await?;
     Ok(IdempotentOutcome::Fresh(list))
+}
+
+/// Renames a list.
+///
+/// # Errors
+/// [`Error::Conflict`] for the default list, and for the name of another list.
+#[boxed]
+pub async fn rename_list(
+    cx: &Context,
+    caller: &Caller,
+    which: OptoutListRef,
+    name: ListName,
+) -> Result<OptoutList> {
+    caller.require_scope(Scope::Manage)?;
+    let mut tx = cx.db.write().await?;
+    optouts::lock_lists(&mut tx, (caller.account, caller.mode)).await?;
+    let list = find(&mut tx, caller, which).await?;
+    if list.standard {
+        return Err(Error::Conflict(ConflictReason::DefaultOptoutListName));
+    }
+    if !optouts::rename_list(&mut tx, &list, name.as_str()).await? {
+        return Err(Error::Conflict(ConflictReason::OptoutListExists));
+    }
+    tx.commit().await?;
+    Ok(OptoutList { name: name.into_string(), ..list })
 }
 
 /// Removes a list with all its numbers. `by` is the member who does it in the dashboard.

@@ -91,8 +91,12 @@ pub enum ConflictReason {
     ApiKeyLimit(i64),
     /// The account has the largest number of opt-out lists, which is given.
     OptoutListLimit(i64),
+    /// The account has an opt-out list of this name.
+    OptoutListExists,
     /// The default opt-out list cannot be removed.
     DefaultOptoutList,
+    /// The default opt-out list cannot be renamed.
+    DefaultOptoutListName,
     /// No account has this email address, to which the configuration assigns a number.
     UnknownAccount(String),
     /// The database of a restore holds this number of accounts.
@@ -120,7 +124,9 @@ impl ConflictReason {
             Self::TwoFactorNotPending => "two_factor_not_pending",
             Self::ApiKeyLimit(_) => "api_key_limit",
             Self::OptoutListLimit(_) => "optout_list_limit",
+            Self::OptoutListExists => "optout_list_exists",
             Self::DefaultOptoutList => "default_optout_list",
+            Self::DefaultOptoutListName => "default_optout_list_name",
             Self::UnknownAccount(_) => "unknown_account",
             Self::DatabaseNotEmpty(_) => "database_not_empty",
             Self::BackupViolations { .. } => "backup_violations",

@@ -295,6 +295,7 @@ CREATE TABLE optout_lists (
   created_at INTEGER NOT NULL,
   PRIMARY KEY (account, id)
 ) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX optout_lists_name ON optout_lists (account, mode, name);
 CREATE UNIQUE INDEX optout_lists_default ON optout_lists (account, mode) WHERE is_default = 1;
 
 -- The numbers on opt-out lists, with the evidence.

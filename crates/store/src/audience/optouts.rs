@@ -28,11 +28,30 @@ const KEY: &[Column] =
     &[Column::parameter::<OptoutListId>("list"), Column::parameter::<Recipient>("number")];
 const OPTOUTS: Table = Table { name: "optouts", key: KEY };
 
-static CREATE_LIST: LazyLock<Bulk> = LazyLock::new(|| LISTS.insert(OptoutList::COLUMNS, &[], ""));
+static CREATE_LIST: LazyLock<Bulk> = LazyLock::new(|| {
+    LISTS.insert(OptoutList::COLUMNS, &[], "ON CONFLICT (account, mode, name) DO NOTHING")
+});
 
-/// Creates a list.
-pub async fn create_list(tx: &mut Conn, list: &OptoutList) -> StoreResult<()> {
-    tx.bulk_execute(&CREATE_LIST, &Rows::of(std::iter::once(list))).await.map(drop)
+/// Creates a list. Returns false if the account has a list of this name in this mode.
+pub async fn create_list(tx: &mut Conn, list: &OptoutList) -> StoreResult<bool> {
+    Ok(tx.bulk_execute(&CREATE_LIST, &Rows::of(std::iter::once(list))).await? > 0)
+}
+
+/// Locks the lists of an account in one mode, so that their number and their names do not change
+/// until the end of the transaction.
+pub async fn lock_lists(tx: &mut Conn, (account, mode): (AccountId, Mode)) -> StoreResult<()> {
+    let sql = "UPDATE optout_lists SET is_default = 1 WHERE account = $1 AND mode = $2 AND is_default = 1";
+    tx.execute(sql, &[account.value(), mode.value()]).await.map(drop)
+}
+
+/// Renames a list, whose names are locked. Returns false if another list of the account has this
+/// name in the same mode.
+pub async fn rename_list(tx: &mut Conn, list: &OptoutList, name: &str) -> StoreResult<bool> {
+    let sql = "UPDATE optout_lists SET name = $3 WHERE account = $1 AND id = $2 AND NOT EXISTS \
+               (SELECT 1 FROM optout_lists o WHERE o.account = $1 AND o.mode = $4 AND o.name = $3 \
+               AND o.id <> $2)";
+    let params = [list.account.value(), list.id.value(), name.into(), list.mode.value()];
+    Ok(tx.execute(sql, &params).await? > 0)
 }
 
 static LISTS_AFTER: Sql = Sql::new(|| {

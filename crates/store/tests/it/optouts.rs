@@ -55,7 +55,8 @@ async fn an_account_has_a_default_list_in_each_mode() {
     assert!(live.standard && test.standard && live.id != test.id);
     assert_eq!((live.mode, test.mode), (Mode::Live, Mode::Test));
     // A second default list is rejected.
-    let second = OptoutList { id: OptoutListId(db.ids.next(START)), ..live };
+    let (id, name) = (OptoutListId(db.ids.next(START)), "second".to_owned());
+    let second = OptoutList { id, name, ..live };
     let mut tx = db.db.write().await.unwrap();
     assert!(optouts::create_list(&mut tx, &second).await.is_err());
 }
@@ -73,6 +74,36 @@ async fn a_list_is_visible_to_its_own_account_and_mode_only() {
         let found = optouts::get_list(&mut conn, owner, of_ann.id).await.unwrap();
         assert_eq!(found, seen.then(|| of_ann.clone()));
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_of_lists_are_unique_within_account_and_mode() {
+    let db = TestDb::new().await;
+    let ann = account(&db, "ann@example.com", 0).await;
+    let bob = account(&db, "bob@example.com", 0).await;
+    let sale = create_list(&db, ann, "Sale").await;
+    let other = create_list(&db, ann, "Other").await;
+    let mut tx = db.db.write().await.unwrap();
+    for (account, mode, name, is_new) in [
+        (ann, Mode::Live, "Sale", false),
+        (ann, Mode::Live, "default", false),
+        (ann, Mode::Live, "sale", true),
+        (ann, Mode::Test, "Sale", true),
+        (bob, Mode::Live, "Sale", true),
+    ] {
+        let (id, name) = (OptoutListId(db.ids.next(START)), name.to_owned());
+        let list = OptoutList { id, account, mode, name, ..sale.clone() };
+        assert_eq!(optouts::create_list(&mut tx, &list).await.unwrap(), is_new, "{list:?}");
+    }
+    optouts::lock_lists(&mut tx, (ann, Mode::Live)).await.unwrap();
+    for (name, is_free) in
+        [("Sale", false), ("default", false), ("Other", true), ("New", true), ("Other", true)]
+    {
+        let renamed = optouts::rename_list(&mut tx, &other, name).await.unwrap();
+        assert_eq!(renamed, is_free, "{name}");
+    }
+    let kept = optouts::get_list(&mut tx, (ann, Mode::Live), sale.id).await.unwrap();
+    assert_eq!(kept, Some(sale));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -122,7 +122,7 @@ fn invalid_queries_are_rejected() {
         ("campaignId=1", "campaignId", "invalid_value"),
         ("from=yesterday", "from", "invalid_time"),
         ("from=2026-01-01T00:00:00", "from", "invalid_time"),
-        ("to=2026-01-01", "to", "invalid_time"),
+        ("to=2026-02-30", "to", "invalid_time"),
         ("to=1795165200", "to", "invalid_time"),
         ("limit=0", "limit", "out_of_range"),
         ("limit=101", "limit", "out_of_range"),

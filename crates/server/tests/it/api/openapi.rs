@@ -133,6 +133,9 @@ fn responses_match_their_schemas() {
     check("post", lists, post(lists, &json!({ "name": "Newsletter" })));
     check("get", lists, Request::get(lists));
     check("get", list, Request::get("/v1/optout-lists/default"));
+    let rename = Request::new("PATCH", "/v1/optout-lists/default");
+    let rename = rename.header("Content-Type", "application/json").body("{\"name\": \"News\"}");
+    check("patch", list, rename);
     check("delete", list, Request::new("DELETE", "/v1/optout-lists/default"));
     let (numbers, here) = (format!("{list}/numbers"), "/v1/optout-lists/default/numbers");
     for _ in 0..2 {

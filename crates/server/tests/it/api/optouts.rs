@@ -32,8 +32,10 @@ fn lists_can_be_created_read_and_deleted() {
     let path = response.header("location").unwrap().to_owned();
     assert_eq!(path, format!("{LISTS}/{}", made["id"].as_str().unwrap()));
     assert_eq!(get(&server, &key, &path), made);
-    // Two lists may have the same name.
-    let twin = make(&server, &key, "Spring sale ☀");
+    // Two lists cannot have the same name.
+    let again = server.ask(&post(&key, LISTS, &json!({ "name": "Spring sale ☀" })));
+    assert_eq!(problem(&again, 409, "conflict"), []);
+    let other = make(&server, &key, "Summer sale ☀");
     assert_eq!(data(&server, &key, LISTS).len(), 3);
     let numbers = format!("{path}/numbers");
     let number = json!({ "number": "+447700900123" });
@@ -44,7 +46,7 @@ fn lists_can_be_created_read_and_deleted() {
     }
     problem(&server.ask(&Request::get(&numbers).key(&key)), 404, "not_found");
     assert_eq!(server.database.number("SELECT count(*) FROM optouts"), 0);
-    assert_eq!(data(&server, &key, LISTS)[1]["id"], twin.as_str());
+    assert_eq!(data(&server, &key, LISTS)[1]["id"], other.as_str());
     let by_id = format!("{LISTS}/{}", first["id"].as_str().unwrap());
     for path in [&by_id, &format!("{LISTS}/default")] {
         assert_eq!(problem(&server.ask(&delete(&key, path)), 409, "conflict"), []);

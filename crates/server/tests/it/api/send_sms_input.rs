@@ -23,21 +23,22 @@ const FIELDS: &str = r##"
     originator       | wrong_type         | 123 | [] | 1.5
     originator       | invalid_originator | "" | "   " | " Shop" | "Shop " | "Twelve chars" | "Café"
     originator       | invalid_originator | "Sh\nop" | "Shop!" | "12" | "+1234567890123456" | "&"
-    originator       | invalid_originator | "+44 7700 900123" | "日本"
+    originator       | invalid_originator | "+44 7700 9001" | "00447700900123" | "07700900123" | "日本"
+    originator       | invalid_originator | "+0044" | "000" | "123456789" | "++44"
     originator       | invalid_character  | "Shop\u0000"
     text             | required           | null | ""
     text             | wrong_type         | 1 | ["Hello"] | {} | false
     text             | invalid_character  | "Hel\u0000lo" | "\u0000"
-    reference        | wrong_type         | 1 | {} | [] | true
+    reference        | wrong_type         | 1.5 | {} | [] | true
     reference        | invalid_character  | "a\u0000b"
     validitySeconds  | out_of_range       | 0 | 59 | 259201 | -60 | 9223372036854775807
-    validitySeconds  | wrong_type         | "60" | 60.5 | 60.0 | 6e1 | 18446744073709551615 | [60]
+    validitySeconds  | wrong_type         | "60" | 60.5 | 18446744073709551615 | [60]
     maxParts         | out_of_range       | 0 | -1 | 256
     maxParts         | wrong_type         | "1" | 1.5 | true
     dryRun           | wrong_type         | "true" | 1 | []
-    shortenUrl       | wrong_type         | "false" | 0
+    shortenUrl       | wrong_type         | "no" | 0
     shortenUrl       | not_available      | true
-    blockOptout      | wrong_type         | "false" | 0 | 1
+    blockOptout      | wrong_type         | "False" | "" | 0 | 1
     schedule         | not_available      | "2030-01-01T00:00:00Z" | "" | 1
     scheduleTimezone | not_available      | "Europe/London" | {}
     recipients       | unknown_field      | ["+447700900123"] | 1 | null"##;
@@ -98,9 +99,9 @@ fn bodies_that_are_not_one_object_are_rejected() {
     bodies.push(good.as_bytes()[..good.len() - 1].to_vec());
     // A valid body with trailing data.
     bodies.extend(["x", "{}", ",", "\0"].map(|tail| format!("{good}{tail}").into()));
-    // UTF-16, and a byte order mark.
+    // UTF-16, and two byte order marks.
     bodies.push(good.encode_utf16().flat_map(u16::to_le_bytes).collect());
-    bodies.push(format!("\u{feff}{good}").into());
+    bodies.push(format!("\u{feff}\u{feff}{good}").into());
     for body in bodies {
         let response = server.ask(&Request::send_sms(&key, &*body));
         let faults = problem(&response, 400, "invalid_request");
@@ -113,7 +114,7 @@ fn bodies_that_are_not_one_object_are_rejected() {
 fn all_invalid_fields_are_reported_at_once() {
     let server = Server::start();
     let (key, before) = (server.key(), server.stored());
-    let body = r#"{"originator":"Twelve chars","recipient":"Ann","reference":7,"validitySeconds":1,
+    let body = r#"{"originator":"Twelve chars","recipient":"Ann","reference":7.5,"validitySeconds":1,
         "maxParts":0,"blockOptout":"no","shortenUrl":true,"schedule":"now","dryRun":"yes",
         "Text":"Hello","a/b~c":1,"originator":"Shop"}"#;
     let mut faults = problem(&server.ask(&Request::send_sms(&key, body)), 400, "invalid_request");

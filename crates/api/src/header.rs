@@ -1,0 +1,25 @@
+//! Request headers that must not be repeated.
+
+use crate::error::Problem;
+use crate::error::fault::{Fault, FaultCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+/// Returns the value of a header that a request may have at most once. `name` is the spelling of
+/// the header in errors.
+///
+/// Of two values, a proxy may have checked one, and this service would use the other.
+pub(crate) fn single<'a>(
+    headers: &'a HeaderMap,
+    header: &HeaderName,
+    name: &str,
+) -> Result<Option<&'a HeaderValue>, Problem> {
+    let mut values = headers.get_all(header).iter();
+    let value = values.next();
+    if values.next().is_none() {
+        return Ok(value);
+    }
+    let detail = format!("The header {name} must be sent only once.");
+    let pointer = format!("header:{name}");
+    let fault = Fault { pointer, code: FaultCode::DuplicateField, detail: detail.clone() };
+    Err(Problem::invalid(detail, vec![fault]))
+}
