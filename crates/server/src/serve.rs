@@ -24,6 +24,7 @@ use heliograph_service::messaging::dispatch::DispatchQueues;
 use heliograph_service::operations::nodes;
 use heliograph_service::operations::numbers;
 use heliograph_service::webhooks::events::DeliveryQueues;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -75,6 +76,8 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     refuse_unsafe(&config)?;
     let data = data_dir::create(&config)?;
     let _lock = data_dir::lock(data)?;
+    // Before anything runs that would have to be stopped again.
+    let listener = roles.contains(&NodeRole::Web).then(|| bind(&config)).transpose()?;
     let db = open_database(&config).await?;
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
@@ -107,8 +110,8 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     if roles.contains(&NodeRole::Engine) {
         node.start_engine(numbers, &mut running).await?;
     }
-    if roles.contains(&NodeRole::Web) {
-        node.start_web(tls, files, &mut running).await?;
+    if let Some(listener) = listener {
+        node.start_web(tls, files, listener, &mut running).await?;
     }
     // The writer ends when its last handle is gone.
     drop(node);
@@ -156,9 +159,10 @@ impl Node<'_> {
         &self,
         tls: Option<Tls>,
         files: usize,
+        listener: TcpListener,
         running: &mut RunningNode,
     ) -> anyhow::Result<()> {
-        let listener = listen(&self.context, self.config).await?;
+        announce(&self.context, self.config, listener.local_addr()?).await?;
         let limit = self.config.limits.requests_per_second;
         let (share, shares) = watch::channel(limit);
         let stop = running.stop.subscribe();
@@ -230,16 +234,23 @@ fn start_reloading(
     Some(tls)
 }
 
-async fn listen(context: &Context, config: &Config) -> anyhow::Result<TcpListener> {
+/// Binds the listening socket.
+fn bind(config: &Config) -> anyhow::Result<TcpListener> {
     let wanted = config.server.listen;
-    let listener = heliograph_http::bind(wanted)
-        .with_context(|| format!("server.listen: failed to listen on {wanted}"))?;
-    let address = listener.local_addr()?;
+    heliograph_http::bind(wanted).with_context(|| {
+        format!(
+            "server.listen: failed to listen on {wanted}; choose another address or port with --listen"
+        )
+    })
+}
+
+/// Prints the welcome text at the first start, and logs the address.
+async fn announce(context: &Context, config: &Config, address: SocketAddr) -> anyhow::Result<()> {
     let scheme = if config.server.tls()?.is_some() { "https" } else { "http" };
-    let base = format!("{scheme}://{address}");
-    welcome::print_once(context, &config.accounts.currency, &base).await?;
+    welcome::print_once(context, &config.accounts.currency, &format!("{scheme}://{address}"))
+        .await?;
     tracing::info!(scheme, %address, "listening");
-    Ok(listener)
+    Ok(())
 }
 
 /// Starts the writer (group commit) on a thread of its own: on SQLite its statements block the

@@ -77,7 +77,7 @@ fn smsc() -> Smsc {
 }
 
 fn install(nodes: usize, smsc: &Smsc) -> Vec<Server> {
-    let config = "[rates]\ndefault = '0.0100'\n[webhooks]\nallow_private = ['127.0.0.1/32']\n\
+    let config = "[rates]\ndefault = '0.0100'\n[limits]\nrequests_per_second = 0\n[webhooks]\nallow_private = ['127.0.0.1/32']\n\
                   [telemetry]\nlog = 'warn,heliograph=info'\n";
     let first = Server::new(&format!("{config}{}", smsc.config(WINDOW)));
     // This creates the schema, before any node starts.

@@ -33,7 +33,10 @@ fn a_port_in_use_is_reported() {
     let address = taken.local_addr().unwrap().to_string();
     let mut server = Server::new("");
     let stderr = server.fails_to_start(&["serve", "--listen", &address]);
-    assert!(stderr.contains(&format!("server.listen: failed to listen on {address}")), "{stderr}");
+    let hint =
+        format!("failed to listen on {address}; choose another address or port with --listen");
+    assert!(stderr.contains(&hint), "{stderr}");
+    assert!(!stderr.contains(" ERROR ") && !stderr.contains(" WARN "), "{stderr}");
     let port = taken.local_addr().unwrap().port().to_string();
     let mut smsc = Process::start(command().args(["smsc", "--port", &port]));
     assert_eq!(smsc.wait().code(), Some(1));

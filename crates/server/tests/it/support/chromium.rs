@@ -55,15 +55,27 @@ impl WebDriverCompatibleCommand for VendorCommand {
     }
 }
 
+/// Starts chromedriver and returns its port. It chooses a free port of IPv4 and ends if the same
+/// port is in use with IPv6, so it may need more than one start.
+fn start_driver() -> (Process, u16) {
+    let started = (0..5).find_map(|_| {
+        let mut driver = Process::start(Command::new("chromedriver").arg("--port=0"));
+        let port = eventually("chromedriver listens (apt-get install chromium-driver)", || {
+            let ended = driver.ended().is_some();
+            let stdout = driver.stdout.text();
+            let port = stdout.split_once("started successfully on port ");
+            let port = port.and_then(|(_, rest)| rest.split_once(['.', '\n'])?.0.parse().ok());
+            (ended || port.is_some()).then_some(port)
+        });
+        port.map(|port| (driver, port))
+    });
+    started.expect("chromedriver ended five times")
+}
+
 impl Chromium {
     /// Starts a browser for the service with this base URL.
     pub(crate) fn start(base: &str) -> Self {
-        let driver = Process::start(Command::new("chromedriver").arg("--port=0"));
-        let port = eventually("chromedriver listens (apt-get install chromium-driver)", || {
-            let stdout = driver.stdout.text();
-            let (_, rest) = stdout.split_once("started successfully on port ")?;
-            rest.split_once(['.', '\n'])?.0.parse::<u16>().ok()
-        });
+        let (driver, port) = start_driver();
         let profile = tempfile::tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = { runtime }.worker_threads(1).enable_all().build().unwrap();
