@@ -55,8 +55,7 @@ impl WebDriverCompatibleCommand for VendorCommand {
     }
 }
 
-/// Starts chromedriver and returns its port. It chooses a free port of IPv4 and ends if the same
-/// port is in use with IPv6, so it may need more than one start.
+/// Starts chromedriver and returns its port. If it ends before it listens, it is started again.
 fn start_driver() -> (Process, u16) {
     let started = (0..5).find_map(|_| {
         let mut driver = Process::start(Command::new("chromedriver").arg("--port=0"));
