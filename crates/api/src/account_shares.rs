@@ -9,17 +9,17 @@ use heliograph_http::{UsageLimit, UsageShare};
 const MAX_BODY_MEMORY: usize = 64 << 20;
 
 /// Counts the open requests of each account, and the memory that their bodies may need.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct AccountShares {
     requests: UsageLimit<AccountId>,
     memory: UsageLimit<AccountId>,
 }
 
-/// What one request of an account uses. Dropping it frees it.
+/// The share of one request of an account; it is freed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct AccountShare {
     account: AccountId,
-    shares: AccountShares,
+    memory: UsageLimit<AccountId>,
     _request: UsageShare<AccountId>,
 }
 
@@ -28,14 +28,14 @@ impl AccountShares {
     pub(crate) fn open(&self, account: AccountId, max: usize) -> Result<AccountShare, Problem> {
         let request = self.requests.try_acquire(account, 1, max);
         let request = request.ok_or_else(Problem::too_many_open_requests)?;
-        Ok(AccountShare { account, shares: self.clone(), _request: request })
+        Ok(AccountShare { account, memory: self.memory.clone(), _request: request })
     }
 }
 
 impl AccountShare {
     /// Counts a body of at most this many bytes.
     pub(crate) fn memory(&self, length: usize) -> Result<UsageShare<AccountId>, Problem> {
-        let memory = self.shares.memory.try_acquire(self.account, length, MAX_BODY_MEMORY);
+        let memory = self.memory.try_acquire(self.account, length, MAX_BODY_MEMORY);
         memory.ok_or_else(Problem::too_many_open_requests)
     }
 }

@@ -7,7 +7,7 @@ use crate::error::code::ProblemCode;
 use crate::error::fault::{Fault, FaultCode};
 use crate::unknown_path;
 use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
@@ -308,36 +308,21 @@ fn conflict_detail(reason: &ConflictReason) -> Cow<'static, str> {
     }
 }
 
-/// Marks the response to a request for a path that does not exist.
-#[derive(Clone, Copy, Debug)]
-struct UnknownPath;
-
-/// The parts of a request that problem documents contain.
-#[derive(Clone, Debug)]
-pub struct ProblemContext {
-    id: Option<HeaderValue>,
-    uri: Uri,
-}
-
 /// The middleware that renders problems. A problem travels as an extension of its response,
-/// because only the middleware knows the request.
+/// because only the middleware knows the id of the request.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemDocuments;
 
 impl Around for ProblemDocuments {
-    type State = ProblemContext;
+    type State = Option<HeaderValue>;
 
     fn before(&self, request: &mut Request) -> Result<Self::State, Box<Response>> {
-        let id = request.headers().get(REQUEST_ID).cloned();
-        Ok(ProblemContext { id, uri: request.uri().clone() })
+        Ok(request.headers().get(REQUEST_ID).cloned())
     }
 
-    fn after(&self, context: Self::State, response: &mut Response) {
-        let Some(mut problem) = response.extensions_mut().remove::<Problem>() else { return };
-        if response.extensions_mut().remove::<UnknownPath>().is_some() {
-            problem = Problem::unknown_path(context.uri.path());
-        }
-        let id = context.id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
+    fn after(&self, id: Self::State, response: &mut Response) {
+        let Some(problem) = response.extensions_mut().remove::<Problem>() else { return };
+        let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
         let mut document = problem.render(id);
         // Existing headers, such as Allow, are kept.
         for (name, value) in response.headers() {
@@ -350,10 +335,8 @@ impl Around for ProblemDocuments {
 }
 
 /// Returns the response to a request for a path that does not exist.
-pub fn not_found() -> Response {
-    let mut response = Problem::not_found().into_response();
-    response.extensions_mut().insert(UnknownPath);
-    response
+pub fn not_found(path: &str) -> Response {
+    Problem::unknown_path(path).into_response()
 }
 
 /// Returns the response to a request whose method the path does not support.

@@ -1,7 +1,7 @@
 //! Request bodies: the one place that waits for clients to send.
 //!
 //! A body has to arrive at a minimum rate, and only when it is complete does its request take one
-//! of the places for requests in flight. So clients that stall hold up nobody else.
+//! of the places for requests in flight. So clients that stall do not block others.
 
 use crate::body_budget::BufferedBytes;
 use crate::drain::RequestPermit;
@@ -36,7 +36,7 @@ pub enum BodyError {
 }
 
 impl BodyError {
-    /// Finds the reason in an error of a body, also if it is wrapped.
+    /// Returns the reason of an error of a body, even if other errors wrap it.
     pub fn find(error: &(dyn Error + 'static)) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -72,7 +72,7 @@ struct Receiver {
     incoming: Incoming,
     /// The permit of the request, which starts when the body is complete.
     permit: Option<RequestPermit>,
-    /// What the handler has received so far.
+    /// The bytes that the handler has received so far.
     buffered: BufferedBytes,
     /// Set when the body did not arrive at once.
     wait: Option<Wait>,

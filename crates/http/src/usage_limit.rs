@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Counts what each user of a resource has at the moment, in whatever unit.
+/// Counts how much of a resource each user holds at the moment. Its owner chooses the unit.
 #[derive(Debug)]
 pub struct UsageLimit<K>(Arc<Mutex<HashMap<K, usize>>>);
 
-/// What one user has. Dropping it frees it.
+/// An amount that one user holds; it is freed when this is dropped.
 #[derive(Debug)]
 pub struct UsageShare<K: Copy + Eq + Hash> {
     limit: UsageLimit<K>,

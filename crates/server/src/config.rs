@@ -3,6 +3,7 @@
 mod secret;
 mod sections;
 mod show;
+mod validation;
 
 use anyhow::{Context, bail};
 pub(crate) use sections::{CarrierKind, Config, LogFormat, SignUp, TelemetryConfig};

@@ -2,7 +2,7 @@
 //! them.
 
 use axum::Router;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use heliograph_api::{ApiState, ProblemDocuments, RateLimitByKey};
 use heliograph_dashboard::DashboardState;
 use heliograph_http::layers::access_log::AccessLog;
@@ -45,9 +45,9 @@ pub(crate) async fn run(
 /// Builds the router of all routes.
 fn router(api: Arc<ApiState>, dashboard: Arc<DashboardState>) -> Router {
     let pages = dashboard.clone();
-    let not_found = async move |headers: HeaderMap| match wants_page(&headers) {
+    let not_found = async move |uri: Uri, headers: HeaderMap| match wants_page(&headers) {
         true => heliograph_dashboard::not_found(&dashboard),
-        false => heliograph_api::not_found(),
+        false => heliograph_api::not_found(uri.path()),
     };
     let dashboard = pages.clone();
     let method_not_allowed = async move |headers: HeaderMap| match wants_page(&headers) {

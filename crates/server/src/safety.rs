@@ -10,7 +10,7 @@ use heliograph_domain::rate::Rates;
 pub(crate) struct Assessment {
     /// The reasons why the service does not start.
     pub(crate) errors: Vec<String>,
-    /// What the operator should change, or know.
+    /// The risks that the operator should remove or accept.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn assess(config: &Config) -> anyhow::Result<Assessment> {
     Ok(found)
 }
 
-/// Assesses what matters as soon as messages reach real phones and cost money.
+/// Assesses the risks of an installation whose messages reach real phones and cost money.
 fn assess_live(config: &Config, rates: &Rates, found: &mut Assessment) {
     let open = config.accounts.sign_up == SignUp::Open;
     if open && rates.has_free() {
@@ -58,7 +58,7 @@ fn assess_live(config: &Config, rates: &Rates, found: &mut Assessment) {
     }
     if config.database.sealing_key.is_none() {
         found.warnings.push(format!(
-            "The sealing key is stored next to the database, in {}: whoever copies the directory can decrypt all \
+            "The sealing key is stored next to the database, in {}: anyone who copies the directory can decrypt all \
              secrets. Set database.sealing_key = {{ file = \"PATH\" }}, and keep a copy outside of your backups.",
             config.server.data_dir
         ));

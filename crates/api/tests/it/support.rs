@@ -5,7 +5,7 @@ use crate::exchange::{ApiResponse, json_request, request};
 use crate::redaction::Redaction;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::request;
+use axum::http::{Uri, request};
 use axum::response::Response;
 use heliograph_api::{ApiState, ProblemDocuments, RateLimit, RateLimitByKey};
 use heliograph_domain::account::{Mode, Scopes};
@@ -60,7 +60,7 @@ impl TestApi {
             drain.gate(),
         ));
         let router = heliograph_api::router(state.clone())
-            .fallback(async || heliograph_api::not_found())
+            .fallback(async |uri: Uri| heliograph_api::not_found(uri.path()))
             .method_not_allowed_fallback(async || heliograph_api::method_not_allowed());
         let except = heliograph_api::MONITORING_PATHS;
         let in_flight = InFlightLimit {

@@ -123,9 +123,9 @@ fn head(path: &str, length: usize) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_stops_arriving_is_given_up() {
+async fn a_body_that_stops_arriving_times_out() {
     let mut server = TestServer::new();
-    for (pieces, seconds) in [(0, 15), (2, 35)] {
+    for (pieces, seconds) in [(0, 15), (2, 30)] {
         let mut client = server.http1("192.0.2.1");
         let started = Instant::now();
         client.write_all(head("/", 100).as_bytes()).await.unwrap();
@@ -134,7 +134,7 @@ async fn a_body_that_stops_arriving_is_given_up() {
             client.write_all(b"a").await.unwrap();
         }
         assert_eq!(receive(&mut client).await.1, "Timeout");
-        assert_eq!(started.elapsed().as_secs(), seconds.min(30));
+        assert_eq!(started.elapsed().as_secs(), seconds);
         assert_eq!(receive(&mut client).await.0, "", "the connection is closed");
     }
 }

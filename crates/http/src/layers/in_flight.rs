@@ -27,7 +27,7 @@ pub struct InFlightLimit {
     pub reject_client: fn() -> Response,
 }
 
-/// What a request holds until its response.
+/// The permits of a request, held until its response.
 pub struct Admission {
     permit: Option<RequestPermit>,
     body: Option<RequestBody>,

@@ -84,7 +84,10 @@ fn an_invalid_configuration_is_reported() {
         ),
         ("[telemetry]\nlog = '=='", "telemetry.log: invalid filter"),
         ("[telemetry]\nformat = 'xml'", "format"),
-        ("[server]\ndata_dir = '/proc/nothing'", "server.data_dir: failed to create /proc/nothing"),
+        (
+            "[server]\nlisten = '127.0.0.1:0'\ndata_dir = '/proc/nothing'",
+            "server.data_dir: failed to create /proc/nothing",
+        ),
     ] {
         let mut server = Server::new(config);
         let stderr = server.fails_to_start(&[]);
@@ -98,6 +101,6 @@ fn an_invalid_node_identity_is_reported() {
     let mut server = Server::new("");
     std::fs::create_dir(server.home.path().join("data")).unwrap();
     std::fs::write(server.home.path().join("data/node"), "me").unwrap();
-    let stderr = server.fails_to_start(&[]);
+    let stderr = server.fails_to_start(&["serve", "--listen", "127.0.0.1:0"]);
     assert!(stderr.contains("data/node is not a valid node identity"), "{stderr}");
 }
