@@ -9,11 +9,12 @@ use crate::unknown_path;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::money::Amount;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::layers::around::Around;
 use heliograph_http::layers::request_id::REQUEST_ID;
-use heliograph_service::kernel::error::{ConflictReason, DestinationReason, Error};
+use heliograph_service::kernel::error::{ConflictReason, DestinationReason, Error, Shortfall};
 use serde::Serialize;
 use std::borrow::Cow;
 use utoipa::ToSchema;
@@ -169,7 +170,12 @@ impl Problem {
                 Self::invalid("1 validation error. See 'errors'.", vec![fault])
             }
             ProblemCode::Unauthenticated => Self::unauthenticated(),
-            ProblemCode::InsufficientBalance => Error::InsufficientBalance.into(),
+            ProblemCode::InsufficientBalance => Error::PriceNotCovered(Shortfall {
+                price: Amount(42_000),
+                available: Amount(10_000),
+                currency: "EUR".to_owned(),
+            })
+            .into(),
             ProblemCode::ScopeMissing => Error::Scope("send").into(),
             ProblemCode::RecipientOptedOut => Error::RecipientOptedOut.into(),
             ProblemCode::DestinationNotAllowed => {
@@ -250,9 +256,15 @@ impl From<Error> for Problem {
             ),
             Error::InsufficientBalance => problem(
                 ProblemCode::InsufficientBalance,
-                "The account balance does not cover this message, and nothing was stored. Top up \
-                 the account, or use a test key.",
+                "The account balance does not cover this, and nothing was stored.",
             ),
+            Error::PriceNotCovered(shortfall) => {
+                let detail = format!(
+                    "{} Nothing was stored. Top up the account, or use a test key.",
+                    sentence(&shortfall.to_string())
+                );
+                Self::new(ProblemCode::InsufficientBalance, detail)
+            }
             Error::DestinationNotAllowed(reason) => Self::new(
                 ProblemCode::DestinationNotAllowed,
                 match reason {

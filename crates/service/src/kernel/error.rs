@@ -4,8 +4,28 @@
 
 use heliograph_domain::endpoint_error::InvalidEndpoint;
 use heliograph_domain::message::NotCancellableReason;
+use heliograph_domain::money::Amount;
 use heliograph_domain::password::WeakPassword;
 use heliograph_store as store;
+use std::fmt;
+
+/// A price that the balance does not cover.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shortfall {
+    /// The price of the message.
+    pub price: Amount,
+    /// The available balance, read after the refusal.
+    pub available: Amount,
+    /// The currency of both, ISO 4217.
+    pub currency: String,
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { price, available, currency } = self;
+        write!(f, "the message costs {price} {currency}, and {available} {currency} are available")
+    }
+}
 
 /// A reason why an operation failed. Except for [`Error::CommitUnknown`], nothing was stored.
 #[derive(Debug, thiserror::Error)]
@@ -25,9 +45,12 @@ pub enum Error {
     /// A webhook endpoint cannot be registered or used.
     #[error("invalid endpoint: {}", .0.code())]
     InvalidEndpoint(InvalidEndpoint),
-    /// The balance does not cover the message.
+    /// The balance does not cover a debit.
     #[error("insufficient balance")]
     InsufficientBalance,
+    /// The balance does not cover the price of a message.
+    #[error("insufficient balance: {0}")]
+    PriceNotCovered(Shortfall),
     /// The recipient is on the opt-out list that the message enforces.
     #[error("recipient opted out")]
     RecipientOptedOut,

@@ -80,7 +80,6 @@ CREATE TABLE messages (
   api_key         uuid,
   campaign        uuid,
   recipient       bigint NOT NULL,
-  country         text,
   originator      text NOT NULL,
   text            text NOT NULL,
   reference       text,

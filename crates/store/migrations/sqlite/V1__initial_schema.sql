@@ -82,7 +82,6 @@ CREATE TABLE messages (
   api_key         BLOB,
   campaign        BLOB,
   recipient       INTEGER NOT NULL,
-  country         TEXT,
   originator      TEXT NOT NULL,
   text            TEXT NOT NULL,
   reference       TEXT,
