@@ -102,7 +102,7 @@ fn the_key_is_rotated_while_the_service_is_stopped() {
 
 #[test]
 fn a_configured_key_is_rotated_into_a_file() {
-    let key = format!("{}=", "B".repeat(43));
+    let key = format!("{}=", "A".repeat(43));
     let config =
         |file: &str| format!("{CONFIG}\n[database]\nsealing_key = {{ file = '{file}' }}\n");
     let mut server = Server::new(&config("one.key"));

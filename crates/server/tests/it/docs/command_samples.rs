@@ -24,7 +24,8 @@ fn samples() -> BTreeMap<String, Sample> {
     let sample = |section: &str| {
         let (name, body) = section.split_once('`').unwrap();
         let indented = |block: &&str| block.lines().all(|line| line.starts_with("    "));
-        let mut blocks = body.trim().split("\n\n").take_while(indented);
+        let mut blocks =
+            body.trim_start_matches('\n').trim_end().split("\n\n").take_while(indented);
         let lines = |block: &str| block.lines().map(|l| l[4..].to_owned()).collect::<Vec<_>>();
         let command = lines(blocks.next().unwrap()).remove(0);
         let mut text = blocks.next().map(lines).unwrap_or_default();
@@ -58,7 +59,7 @@ fn masked(text: &str) -> String {
             w if w.starts_with("whsec_") => "SECRET".to_owned(),
             w if w.len() == 36 && w.matches('-').count() == 4 => "ID".to_owned(),
             _ if is_time => "TIME".to_owned(),
-            w if w.ends_with(".db") => "FILE".to_owned(),
+            w if w.trim_end_matches(':').ends_with(".db") => "FILE".to_owned(),
             w => figures(w),
         };
         format!("{word}{}", end.map_or(String::new(), String::from))
