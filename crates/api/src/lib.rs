@@ -30,6 +30,8 @@ pub use error::{
     ProblemDocuments, method_not_allowed, not_found, overloaded, too_many_open_requests,
 };
 pub use health::PATHS as MONITORING_PATHS;
+pub use messages::MessageView;
+pub use optout_lists::OptoutView;
 pub use rate_limit::RateLimit;
 pub use rate_limit_layer::RateLimitByKey;
 pub use router::router;

@@ -56,7 +56,8 @@ pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {
         ConflictReason::DefaultOptoutList => limits::DEFAULT_OPTOUT_LIST,
         ConflictReason::DefaultOptoutListName => limits::DEFAULT_OPTOUT_LIST_NAME,
         // Only commands return these.
-        ConflictReason::UnknownAccount(_)
+        ConflictReason::AmbiguousAccount(_)
+        | ConflictReason::NumberAssigned(_)
         | ConflictReason::DatabaseNotEmpty(_)
         | ConflictReason::BackupViolations { .. } => reason.code(),
     };

@@ -6,7 +6,7 @@ mod show;
 mod validation;
 
 use anyhow::{Context, bail};
-pub(crate) use sections::{CarrierKind, Config, LogFormat, SignUp, TelemetryConfig};
+pub(crate) use sections::{CarrierKind, Config, LogFormat, NumberConfig, SignUp, TelemetryConfig};
 pub(crate) use show::{json, toml};
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,19 +1,19 @@
 //! The `heliograph serve` command: wires up all layers, runs the node and shuts it down gracefully.
 
-use crate::config::Config;
+use crate::config::{Config, NumberConfig};
 use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
-use crate::{carriers, certificate_reload, config, data_dir, http, key_usage};
-use crate::{rate_limit_share, safety, telemetry, welcome};
+use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http, key_usage};
+use crate::{rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
 use heliograph_api::{ApiState, RateLimit};
 use heliograph_dashboard::{DashboardState, SignInThrottle};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
 use heliograph_engine::{Engine, Mailer};
 use heliograph_http::{CertificateReloader, ServerOptions, Tls, read_certificate};
-use heliograph_service::group_commit;
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::identity::api_keys::Keyring;
 use heliograph_service::identity::passwords::{self, Passwords};
@@ -27,7 +27,6 @@ use heliograph_service::webhooks::events::DeliveryQueues;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{self, Signal, SignalKind};
 use tokio::sync::{Notify, watch};
@@ -92,7 +91,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
         dispatch_queues: message_queues.clone(),
         delivery_queues: delivery_queues.clone(),
     };
-    let writer = start_writer(deps, inbox)?;
+    let writer = writer_thread::start(deps, inbox)?;
     let mut running = RunningNode::new(writer, config.limits.max_in_flight);
     let keyring = Keyring::default();
     let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
@@ -185,17 +184,29 @@ impl Node<'_> {
     }
 }
 
-/// Assigns the configured phone numbers to their accounts.
+/// Assigns the configured phone numbers to their accounts. A number that belongs to another account
+/// is not moved, because a mistake would redirect messages silently.
 async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()> {
-    let numbers =
-        config.numbers.iter().map(|n| (n.number.clone(), n.account.trim().to_lowercase()));
-    let numbers: Vec<_> = numbers.collect();
-    match numbers::assign(context, &numbers).await {
-        Err(Error::Conflict(ConflictReason::UnknownAccount(email))) => {
-            bail!("numbers: there is no account for {email}: see 'heliograph account list'")
+    for NumberConfig { number, account } in &config.numbers {
+        let account = account_lookup::find(context, account).await.context("numbers")?;
+        match numbers::assign(context, number, account.id).await {
+            Err(Error::Conflict(ConflictReason::NumberAssigned(owner))) => {
+                let owner = account_lookup::find(context, &AccountRef::Id(owner)).await?;
+                bail!(
+                    "numbers: {number} belongs to account {} ({}), but [[numbers]] names account {} ({}); to move it, run \
+                     'heliograph number move {number} --account {}'; to keep it, set account = \"{}\" in [[numbers]]",
+                    owner.id,
+                    owner.name,
+                    account.id,
+                    account.name,
+                    account.id,
+                    owner.id
+                )
+            }
+            other => other?,
         }
-        other => Ok(other?),
     }
+    Ok(())
 }
 
 /// Loads the TLS certificate, if one is configured.
@@ -251,12 +262,4 @@ async fn announce(context: &Context, config: &Config, address: SocketAddr) -> an
         .await?;
     tracing::info!(scheme, %address, "listening");
     Ok(())
-}
-
-/// Starts the writer (group commit) on a thread of its own: on SQLite its statements block the
-/// calling thread, and on PostgreSQL the writer drives its own connection.
-fn start_writer(deps: WriterDeps, inbox: writer::Inbox) -> anyhow::Result<JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let body = move || runtime.block_on(group_commit::run::run(deps, inbox));
-    Ok(std::thread::Builder::new().name("writer".to_owned()).spawn(body)?)
 }

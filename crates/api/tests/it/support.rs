@@ -94,7 +94,7 @@ impl TestApi {
         let made = accounts::create(&self.context, email, "EUR", false).await.unwrap().unwrap();
         let (amount, note) = (Amount(balance), CreditNote::default());
         if balance > 0 {
-            accounts::credit(&self.context, made, amount, &note).await.unwrap();
+            accounts::credit(&self.context, &Actor::operator(made), amount, &note).await.unwrap();
         }
         made
     }

@@ -4,6 +4,7 @@ use crate::config::secret::ConfigSecret;
 use anyhow::{Context, bail};
 use heliograph_carrier::smpp::command::status::{ESME_RINVBNDSTS, ESME_ROK};
 use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
 use ipnet::IpNet;
@@ -265,7 +266,27 @@ fn in_words<S: Serializer>(amount: &Option<Amount>, s: S) -> Result<S::Ok, S::Er
 #[serde(deny_unknown_fields)]
 pub(crate) struct NumberConfig {
     pub(crate) number: String,
-    pub(crate) account: String,
+    #[serde(deserialize_with = "account", serialize_with = "account_text")]
+    pub(crate) account: AccountRef,
+}
+
+/// The ID of an account may be written as a number or as text.
+fn account<'de, D: Deserializer<'de>>(d: D) -> Result<AccountRef, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Id(u32),
+        Text(String),
+    }
+    let text = match Written::deserialize(d)? {
+        Written::Id(id) => id.to_string(),
+        Written::Text(text) => text,
+    };
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+fn account_text<S: Serializer>(account: &AccountRef, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(account)
 }
 
 /// The automatic replies to keywords; an empty text sends nothing.

@@ -2,7 +2,9 @@
 //!
 //! The `Display` text of an error is for logs. API, dashboard and commands have their own wording.
 
+use heliograph_domain::account::Role;
 use heliograph_domain::endpoint_error::InvalidEndpoint;
+use heliograph_domain::id::AccountId;
 use heliograph_domain::message::NotCancellableReason;
 use heliograph_domain::money::Amount;
 use heliograph_domain::password::WeakPassword;
@@ -120,8 +122,11 @@ pub enum ConflictReason {
     DefaultOptoutList,
     /// The default opt-out list cannot be renamed.
     DefaultOptoutListName,
-    /// No account has this email address, to which the configuration assigns a number.
-    UnknownAccount(String),
+    /// The person does not own exactly one account, so that their email address names none. These
+    /// are the accounts of which they are a member.
+    AmbiguousAccount(Vec<UserAccount>),
+    /// The number is assigned to this other account.
+    NumberAssigned(AccountId),
     /// The database of a restore holds this number of accounts.
     DatabaseNotEmpty(usize),
     /// The backup violates invariants.
@@ -150,11 +155,23 @@ impl ConflictReason {
             Self::OptoutListExists => "optout_list_exists",
             Self::DefaultOptoutList => "default_optout_list",
             Self::DefaultOptoutListName => "default_optout_list_name",
-            Self::UnknownAccount(_) => "unknown_account",
+            Self::AmbiguousAccount(_) => "ambiguous_account",
+            Self::NumberAssigned(_) => "number_assigned",
             Self::DatabaseNotEmpty(_) => "database_not_empty",
             Self::BackupViolations { .. } => "backup_violations",
         }
     }
+}
+
+/// An account of a user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UserAccount {
+    /// The ID.
+    pub id: AccountId,
+    /// The name.
+    pub name: String,
+    /// The user's role.
+    pub role: Role,
 }
 
 /// The reason why no live message can be sent to a number.
