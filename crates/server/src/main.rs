@@ -9,6 +9,7 @@ mod data_dir;
 mod http;
 mod key_usage;
 mod log;
+mod metrics_access;
 mod output;
 mod rate_limit_share;
 mod rates;

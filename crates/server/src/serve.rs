@@ -1,19 +1,20 @@
 //! The `heliograph serve` command: wires up all layers, runs the node and shuts it down gracefully.
 
 use crate::config::{Config, NumberConfig};
+use crate::http::HttpSettings;
 use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
 use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http, key_usage};
-use crate::{rate_limit_share, safety, telemetry, welcome, writer_thread};
+use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
-use heliograph_api::{ApiState, RateLimit};
+use heliograph_api::{ApiState, ProblemDocuments, RateLimit};
 use heliograph_dashboard::{DashboardState, SignInThrottle};
 use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
 use heliograph_engine::{Engine, Mailer};
-use heliograph_http::{CertificateReloader, ServerOptions, Tls, read_certificate};
+use heliograph_http::{CertificateReloader, ServerOptions, Tls, TrustedProxies, read_certificate};
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::identity::api_keys::Keyring;
 use heliograph_service::identity::passwords::{self, Passwords};
@@ -60,7 +61,8 @@ fn require_tls(config: &Config) -> anyhow::Result<()> {
 
 /// Warns about risks of the configuration, and rejects those that would lose money.
 fn refuse_unsafe(config: &Config) -> anyhow::Result<()> {
-    let found = safety::assess(config)?;
+    let mut found = safety::assess(config)?;
+    found.warnings.extend(config::unknown_variables());
     found.warnings.iter().for_each(|warning| tracing::warn!("configuration: {warning}"));
     match found.errors.is_empty() {
         true => Ok(()),
@@ -77,6 +79,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let _lock = data_dir::lock(data)?;
     // Before anything runs that would have to be stopped again.
     let listener = roles.contains(&NodeRole::Web).then(|| bind(&config)).transpose()?;
+    let metrics_listener = metrics_access::bind(&config)?;
     let db = open_database(&config).await?;
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
@@ -114,6 +117,19 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     }
     // The writer ends when its last handle is gone.
     drop(node);
+    if let Some(listener) = metrics_listener {
+        let problems = ProblemDocuments::default();
+        let options = ServerOptions {
+            gate: running.drain_controller.gate(),
+            proxies: TrustedProxies::default(),
+            tls: None,
+            open_files: files,
+            errors: http::error_documents(&context, problems),
+        };
+        let access = metrics_access::own_listener(&config)?;
+        tracing::info!(address = %listener.local_addr()?, "serving metrics");
+        running.web.spawn(http::run_metrics(listener, access, context.clone(), options));
+    }
     let result = running.until_stopped().await;
     key_usage::flush(&context, &keyring).await;
     rate_limit_share::leave(&context, config.limits.requests_per_second).await;
@@ -176,10 +192,19 @@ impl Node<'_> {
             gate: gate.clone(),
         };
         let rate_limit = RateLimit::new(shares);
-        let api = ApiState::new(context, writer, self.keyring.clone(), rate_limit, gate.clone());
-        let behind_proxy = self.config.server.behind_proxy;
-        let options = ServerOptions { gate, behind_proxy, tls, open_files: files };
-        running.web.spawn(http::run(listener, api, dashboard, options));
+        let server = &self.config.server;
+        let problems = ProblemDocuments { base_url: server.public_base_url() };
+        let options = ServerOptions {
+            gate: gate.clone(),
+            proxies: TrustedProxies::new(server.proxies()),
+            tls,
+            open_files: files,
+            errors: http::error_documents(&context, problems.clone()),
+        };
+        let api = ApiState::new(context, writer, self.keyring.clone(), rate_limit, gate)
+            .with_metrics_access(metrics_access::main_listener(self.config)?);
+        let settings = HttpSettings { require_https: server.behind_proxy, problems };
+        running.web.spawn(http::run(listener, api, dashboard, settings, options));
         Ok(())
     }
 }

@@ -103,7 +103,12 @@ async fn list(command: &CommandContext, what: ListArgs) -> anyhow::Result<()> {
     let mode = if what.live { Mode::Live } else { Mode::Test };
     let caller = accounts::operator_caller(cx, &account, mode).await?;
     let ListArgs { status, recipient, reference, limit, .. } = what;
-    let filter = MessageFilter { status, recipient, reference, ..MessageFilter::default() };
+    let filter = MessageFilter {
+        statuses: status.into_iter().collect(),
+        recipient,
+        reference,
+        ..MessageFilter::default()
+    };
     let (mut before, mut found) = (MessageId(Uuid::max()), Vec::new());
     // A page reads a bounded number of rows, of which few may match.
     while found.len() < limit.into() {

@@ -2,8 +2,9 @@
 
 use crate::kernel::context::Context;
 use crate::kernel::error::Result;
+use crate::kernel::security_log::SecurityEvent;
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::id::{AccountId, AuditId, UserId};
+use heliograph_domain::id::{AccountId, ApiKeyId, AuditId, UserId};
 use heliograph_store::Conn;
 use heliograph_store::identity::audit;
 pub use heliograph_store::identity::audit::AuditEntry;
@@ -162,7 +163,7 @@ codes! {
     }
 }
 
-/// Writes an audit log entry. `detail` names the object and is never a secret.
+/// Writes an audit log entry, and logs the event. `detail` names the object and is never a secret.
 #[boxed]
 pub async fn record(
     cx: &Context,
@@ -171,8 +172,28 @@ pub async fn record(
     action: AuditAction,
     detail: &str,
 ) -> heliograph_store::StoreResult<()> {
+    audit::insert(tx, &entry(cx, actor, action, detail)).await?;
+    log(actor, action, detail, None);
+    Ok(())
+}
+
+/// Writes an audit log entry about an API key, and logs the event.
+#[boxed]
+pub async fn record_key(
+    cx: &Context,
+    tx: &mut Conn,
+    actor: &Actor,
+    action: AuditAction,
+    (key, name): (ApiKeyId, &str),
+) -> heliograph_store::StoreResult<()> {
+    audit::insert(tx, &entry(cx, actor, action, name)).await?;
+    log(actor, action, "", Some(key));
+    Ok(())
+}
+
+fn entry(cx: &Context, actor: &Actor, action: AuditAction, detail: &str) -> AuditEntry {
     let (id, at) = cx.next_id();
-    let entry = AuditEntry {
+    AuditEntry {
         id: AuditId(id),
         account: actor.account,
         actor: actor.user,
@@ -180,8 +201,24 @@ pub async fn record(
         detail: detail.to_owned(),
         address: actor.address.clone(),
         at,
+    }
+}
+
+fn log(actor: &Actor, action: AuditAction, detail: &str, key: Option<ApiKeyId>) {
+    let is_code = matches!(action, AuditAction::SignedIn | AuditAction::SignInFailed);
+    let event = SecurityEvent {
+        event: action.code(),
+        client: &actor.address,
+        // Other details are texts that a user chose.
+        reason: if is_code { detail } else { "" },
+        key,
+        account: Some(actor.account),
+        user: actor.user,
     };
-    audit::insert(tx, &entry).await
+    match action {
+        AuditAction::SignInFailed => event.refused(),
+        _ => event.done(),
+    }
 }
 
 /// Writes an audit log entry in a transaction of its own, after an action whose transaction is the

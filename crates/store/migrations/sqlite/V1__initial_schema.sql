@@ -71,7 +71,8 @@ CREATE TABLE nodes (
   id         INTEGER PRIMARY KEY,
   identity   BLOB NOT NULL UNIQUE,
   started_at INTEGER NOT NULL,
-  serving_at INTEGER NOT NULL DEFAULT 0
+  serving_at INTEGER NOT NULL DEFAULT 0,
+  committed_at INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The primary key starts with the account, so one index serves both a lookup by id and an account's list.

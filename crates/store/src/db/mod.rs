@@ -14,6 +14,7 @@ pub(crate) mod migrations;
 mod postgres;
 mod postgres_error;
 mod postgres_row;
+mod postgres_tls;
 pub(crate) mod record;
 pub(crate) mod row;
 pub(crate) mod sealing;
