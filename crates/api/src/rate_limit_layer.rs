@@ -7,6 +7,7 @@ use crate::state::ApiState;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_http::layers::around::Around;
 use std::sync::Arc;
 
@@ -31,12 +32,11 @@ impl Around for RateLimitByKey {
 
     fn before(&self, request: &mut Request) -> Result<RateLimited, Box<Response>> {
         let Self(app) = self;
-        if !app.rate_limit.is_enabled() {
+        if !app.context.limits.is_used(AccountLimit::RequestsPerSecond) {
             return Ok(RateLimited::No);
         }
         let authorization = request.headers().get(header::AUTHORIZATION);
-        let key = authorization.and_then(|value| auth::cached_key(app, value));
-        match key.and_then(|key| app.rate_limit.check(key)) {
+        match authorization.and_then(|value| check(app, value)) {
             None => Ok(RateLimited::Unknown(authorization.cloned())),
             Some(decision) if decision.wait.is_some() => {
                 let mut response = Problem::rate_limited().into_response();
@@ -52,13 +52,19 @@ impl Around for RateLimitByKey {
         let decision = match state {
             RateLimited::No => None,
             RateLimited::Counted(decision) => Some(decision),
-            RateLimited::Unknown(authorization) => authorization
-                .and_then(|value| auth::cached_key(app, &value))
-                .and_then(|key| app.rate_limit.check(key))
-                .map(RateLimitDecision::allowed),
+            RateLimited::Unknown(authorization) => {
+                authorization.and_then(|value| check(app, &value)).map(RateLimitDecision::allowed)
+            }
         };
         if let Some(decision) = decision {
             decision.write_headers(response.headers_mut());
         }
     }
+}
+
+/// Counts a request with this header; `None` if the key is unknown or has no limit.
+fn check(app: &ApiState, authorization: &HeaderValue) -> Option<RateLimitDecision> {
+    let caller = auth::cached_caller(app, authorization)?;
+    let limit = app.context.limits.max(caller.account, AccountLimit::RequestsPerSecond)?;
+    app.rate_limit.check(caller.key?, limit)
 }

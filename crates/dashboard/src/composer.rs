@@ -73,6 +73,9 @@ pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), Pa
         Error::TooManyParts { parts, allowed } => {
             errors.add("text", limits::message_parts(parts, allowed))
         }
+        Error::LimitReached { limit, max } => {
+            errors.add(FORM_ERROR, limits::limit_reached(limit, max));
+        }
         Error::InsufficientBalance => errors.add(FORM_ERROR, reasons::NO_BALANCE),
         Error::IdempotencyKeyReused => errors.add(FORM_ERROR, reasons::ALREADY_SENT),
         other => return Err(other.into()),

@@ -1,11 +1,14 @@
 //! The `heliograph account` commands.
 
-use crate::commands::context::CommandContext;
+use crate::commands::context::{CommandContext, or_not_found};
 use crate::output;
 use anyhow::bail;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use heliograph_domain::account_limit::AccountLimit;
+use heliograph_service::identity::account_limits::{self, LimitUse};
 use heliograph_service::identity::accounts;
 use heliograph_service::identity::magic_links::{self, MagicLinkKind};
+use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::error::Error;
 use heliograph_store::identity::accounts::Account;
 use serde_json::{Value, json};
@@ -35,9 +38,45 @@ pub(crate) enum AccountCommand {
         #[arg(long)]
         reset: bool,
     },
+    /// Show the limits of an account with what is used of them, or change them
+    #[command(after_help = "Example:
+  heliograph account limits --account ann@example.com --set webhook_endpoints=20 --reset mails_per_day")]
+    Limits(LimitsArgs),
     /// List accounts and their balances
     #[command(after_help = "Example:\n  heliograph account list --json")]
     List,
+}
+
+/// The arguments of `heliograph account limits`.
+#[derive(Args, Debug)]
+pub(crate) struct LimitsArgs {
+    /// Email address of the account
+    #[arg(long, value_name = "EMAIL", value_parser = email)]
+    account: String,
+    /// Set a limit of this account; 0 means no limit. Repeat the option for several limits
+    #[arg(long, value_name = "LIMIT=NUMBER", value_parser = limit_value)]
+    set: Vec<(AccountLimit, u32)>,
+    /// Give the account the default of a limit again
+    #[arg(long, value_name = "LIMIT", value_parser = limit)]
+    reset: Vec<AccountLimit>,
+}
+
+/// Parses the name of a limit.
+fn limit(name: &str) -> Result<AccountLimit, String> {
+    let names = || AccountLimit::ALL.map(AccountLimit::name).join(", ");
+    AccountLimit::from_name(name)
+        .ok_or_else(|| format!("unknown limit '{name}'; the limits are {}", names()))
+}
+
+/// Parses a limit and its value.
+fn limit_value(text: &str) -> Result<(AccountLimit, u32), String> {
+    let example = "use LIMIT=NUMBER, such as webhook_endpoints=20";
+    let (name, value) = text.split_once('=').ok_or(example)?;
+    let value = value
+        .trim()
+        .parse()
+        .map_err(|_| format!("'{value}' is not a number from 0 to {}", u32::MAX))?;
+    Ok((limit(name.trim())?, value))
 }
 
 /// Parses an email address.
@@ -73,6 +112,7 @@ pub(crate) async fn run(
             let link = link(command, &email, kind).await?;
             output::print_result(command.json, &json!({ "email": email, name: link }), &link);
         }
+        AccountCommand::Limits(what) => limits(command, &what).await?,
         AccountCommand::List => {
             let all = accounts::list(&command.context).await?;
             output::print_list(command.json, all.iter().map(account_row).collect());
@@ -96,6 +136,33 @@ async fn link(
         }
         Err(other) => Err(other.into()),
     }
+}
+
+/// Changes limits of an account, then prints all of them.
+async fn limits(command: &CommandContext, what: &LimitsArgs) -> anyhow::Result<()> {
+    let (cx, email) = (&command.context, &what.account);
+    let account = accounts::by_email(cx, email).await;
+    let account = or_not_found(account, || {
+        format!("no account for {email}; run 'heliograph account list' to see accounts")
+    })?;
+    let set = what.set.iter().map(|(limit, value)| (*limit, Some(*value)));
+    let changes: Vec<_> = set.chain(what.reset.iter().map(|limit| (*limit, None))).collect();
+    if !changes.is_empty() {
+        account_limits::change(cx, &Actor::operator(account.id), &changes).await?;
+    }
+    let all = account_limits::list(cx, account.id).await?;
+    output::print_list(command.json, all.into_iter().map(limit_row).collect());
+    Ok(())
+}
+
+fn limit_row(limit: LimitUse) -> (Value, String) {
+    let LimitUse { limit, max, overridden, used } = limit;
+    let name = limit.name();
+    let shown = max.map_or_else(|| "no limit".to_owned(), |max| max.to_string());
+    let used_text = used.map(|used| format!("{used} used of ")).unwrap_or_default();
+    let origin = if overridden { "set for this account" } else { "default" };
+    let document = json!({ "limit": name, "max": max, "used": used, "overridden": overridden });
+    (document, format!("{name}\t{used_text}{shown}\t{origin}"))
 }
 
 fn account_row(a: &Account) -> (Value, String) {

@@ -1,6 +1,7 @@
 //! Messages: sending, reading and cancelling them.
 
 use crate::billing::price;
+use crate::kernel::account_limits;
 use crate::kernel::caller::Caller;
 use crate::kernel::commands::accept::{Accept, AcceptOutcome};
 use crate::kernel::commands::cancel::{Cancel, CancelOutcome};
@@ -83,7 +84,7 @@ fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quo
 ///
 /// # Errors
 /// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::InsufficientBalance`],
-/// [`Error::RecipientOptedOut`], [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`]
+/// [`Error::RecipientOptedOut`], [`Error::LimitReached`], [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`]
 /// when the API key was revoked meanwhile. Nothing was stored then.
 pub async fn send(
     cx: &Context,
@@ -93,6 +94,9 @@ pub async fn send(
     once: Option<RequestKey>,
 ) -> Result<SendResult> {
     let quote = quote(cx, caller, &send)?;
+    if caller.mode == Mode::Test {
+        account_limits::load_usage(cx, caller.account).await?;
+    }
     let sender = Sender {
         account: caller.account,
         mode: caller.mode,
@@ -119,6 +123,7 @@ pub async fn send(
         AcceptOutcome::KeyInvalid => Err(Error::Unauthenticated),
         AcceptOutcome::InsufficientBalance => Err(Error::InsufficientBalance),
         AcceptOutcome::OptedOut => Err(Error::RecipientOptedOut),
+        AcceptOutcome::LimitReached(limit) => Err(cx.limits.reached(caller.account, limit)),
     }
 }
 

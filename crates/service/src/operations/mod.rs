@@ -6,4 +6,5 @@ pub mod check;
 pub mod maintenance;
 pub mod nodes;
 pub mod numbers;
+pub mod retention;
 pub mod stats;
