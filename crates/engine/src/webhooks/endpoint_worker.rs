@@ -35,6 +35,9 @@ use tokio::time::Instant;
 
 /// The size of the local queue: deliveries that a worker leases ahead.
 const QUEUE_SIZE: usize = 512;
+/// The number of waiting deliveries below which more are claimed: as many as a quick endpoint gets at
+/// once, so that the next ones are there before the last one is started.
+const CLAIM_BELOW: usize = 64;
 /// The maximum number of rows per claim.
 const MAX_CLAIM: usize = 256;
 /// The retries that are brought forward per second after an outage.
@@ -423,7 +426,7 @@ impl EndpointWorker {
 
     /// Claims deliveries if there may be some, as many as can be started soon.
     fn claim_if_due(&mut self) {
-        if !self.may_have_work || self.claim.is_some() || !self.waiting.is_empty() {
+        if !self.may_have_work || self.claim.is_some() || self.waiting.len() >= CLAIM_BELOW {
             return;
         }
         let urgent = self.is_urgent();
@@ -431,7 +434,7 @@ impl EndpointWorker {
         let limit = match room {
             0 if urgent => 1,
             room if self.breaker.is_healthy() => MAX_CLAIM.max(room),
-            room => room.saturating_sub(self.posts.len()),
+            room => room.saturating_sub(self.posts.len() + self.waiting.len()),
         };
         let Some(slots) = self.queue.reserve_up_to(limit) else { return };
         let (reply, answer) = oneshot::channel();
