@@ -88,6 +88,7 @@ const fn action_text(action: AuditAction) -> &'static str {
     match action {
         AuditAction::AccountOpened => "Account opened",
         AuditAction::CreditAdded => "Credit added",
+        AuditAction::LimitChanged => "Limit changed",
         AuditAction::SignedIn => "Signed in",
         AuditAction::SignInFailed => "Sign-in failed",
         AuditAction::SignInLinkCreated => "Sign-in link created",

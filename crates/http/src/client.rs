@@ -70,7 +70,7 @@ impl ClientAddress {
 
     /// Returns the address to which the limits of one client apply. The local machine has none: it
     /// may be a reverse proxy, behind which all clients have the same address.
-    pub(crate) fn limited(&self) -> Option<IpAddr> {
+    pub fn limited(&self) -> Option<IpAddr> {
         (!self.ip.is_loopback()).then(|| client_network(self.ip))
     }
 }

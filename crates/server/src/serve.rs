@@ -10,10 +10,10 @@ use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http
 use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
 use heliograph_api::{ApiState, ProblemDocuments, RateLimit};
-use heliograph_dashboard::{DashboardState, SignInThrottle};
+use heliograph_dashboard::{DashboardState, LiveUpdates, PageRate, SignInThrottle};
 use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
-use heliograph_engine::{Engine, Mailer};
+use heliograph_engine::{Authorities, Engine, Mailer};
 use heliograph_http::{CertificateReloader, ServerOptions, Tls, TrustedProxies, read_certificate};
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::identity::api_keys::Keyring;
@@ -74,6 +74,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let hangup = unix::signal(SignalKind::hangup())?;
     let (certificate, files) = (certificate(&config)?, open_files());
     mailer(&config)?;
+    authorities(&config)?;
     refuse_unsafe(&config)?;
     let data = data_dir::create(&config)?;
     let _lock = data_dir::lock(data)?;
@@ -84,7 +85,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
     let (_settings, settings) = watch::channel(Arc::new(settings));
-    let context = service_context::build(db, node, settings);
+    let context = service_context::build(&config, db, node, settings).await?;
     carriers::preflight(&context, &config, roles).await?;
     assign_numbers(&context, &config).await?;
     let (message_queues, delivery_queues) = (DispatchQueues::default(), DeliveryQueues::default());
@@ -132,7 +133,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     }
     let result = running.until_stopped().await;
     key_usage::flush(&context, &keyring).await;
-    rate_limit_share::leave(&context, config.limits.requests_per_second).await;
+    rate_limit_share::leave(&context).await;
     result
 }
 
@@ -164,6 +165,7 @@ impl Node<'_> {
             carriers,
             simulator,
             mailer: mailer(self.config)?,
+            authorities: authorities(self.config)?,
         };
         running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
         Ok(())
@@ -178,20 +180,20 @@ impl Node<'_> {
         running: &mut RunningNode,
     ) -> anyhow::Result<()> {
         announce(&self.context, self.config, listener.local_addr()?).await?;
-        let limit = self.config.limits.requests_per_second;
-        let (share, shares) = watch::channel(limit);
+        let (nodes, sharing) = watch::channel(1);
         let stop = running.stop.subscribe();
-        let task = rate_limit_share::run(self.context.clone(), limit, share, stop);
-        running.background.spawn(task);
+        running.background.spawn(rate_limit_share::run(self.context.clone(), nodes, stop));
         let (context, writer) = (self.context.clone(), self.writer.clone());
         let gate = running.drain_controller.gate();
         let dashboard = DashboardState {
             context: context.clone(),
             writer: writer.clone(),
             sign_in_throttle: SignInThrottle::new(start_hashing()?),
+            page_rate: PageRate::default(),
+            live_updates: LiveUpdates::default(),
             gate: gate.clone(),
         };
-        let rate_limit = RateLimit::new(shares);
+        let rate_limit = RateLimit::new(sharing);
         let server = &self.config.server;
         let problems = ProblemDocuments { base_url: server.public_base_url() };
         let options = ServerOptions {
@@ -238,6 +240,14 @@ async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()
 fn certificate(config: &Config) -> anyhow::Result<Option<(Tls, CertificateReloader)>> {
     let Some((cert, key)) = config.server.tls()? else { return Ok(None) };
     read_certificate(cert, key).context("server.tls_cert, server.tls_key").map(Some)
+}
+
+/// Reads the additional certificate authorities of webhooks.
+fn authorities(config: &Config) -> anyhow::Result<Authorities> {
+    let Some(path) = &config.webhooks.ca_file else { return Ok(Authorities::default()) };
+    heliograph_engine::read_authorities(path)
+        .map_err(anyhow::Error::msg)
+        .context("webhooks.ca_file")
 }
 
 /// Creates the mailer, if mail is configured.

@@ -5,6 +5,7 @@ use crate::data_dir;
 use crate::system::{RandomIds, SystemClock, SystemRandom, SystemResolver};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
+use heliograph_service::kernel::account_limits::{self, LimitTable};
 use heliograph_service::kernel::context::{Context, Settings};
 use heliograph_service::kernel::notifier::ChangeNotifier;
 use heliograph_store::{Db, Options, StoreError};
@@ -45,9 +46,23 @@ pub(crate) async fn open_database(config: &Config) -> anyhow::Result<Db> {
 }
 
 /// Builds the context of the service layer with the real clock, ids and randomness.
-pub(crate) fn build(db: Db, node: NodeId, settings: watch::Receiver<Arc<Settings>>) -> Context {
-    let (clock, ids, random) =
-        (Arc::new(SystemClock), Arc::new(RandomIds::default()), Arc::new(SystemRandom));
-    let (notifier, resolver) = (ChangeNotifier::default(), Arc::new(SystemResolver));
-    Context { db, clock, ids, random, notifier, resolver, node, settings }
+pub(crate) async fn build(
+    config: &Config,
+    db: Db,
+    node: NodeId,
+    settings: watch::Receiver<Arc<Settings>>,
+) -> anyhow::Result<Context> {
+    let context = Context {
+        db,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds::default()),
+        random: Arc::new(SystemRandom),
+        notifier: ChangeNotifier::default(),
+        resolver: Arc::new(SystemResolver),
+        node,
+        limits: LimitTable::new(config.limits.account_limits()),
+        settings,
+    };
+    account_limits::refresh(&context).await?;
+    Ok(context)
 }

@@ -103,6 +103,16 @@ async fn an_account_gets_credit() {
     Created DATE
     ann@example.com owner
     (Create sign-in link for ann@example.com)
+    Limits
+    Leave a field empty for the default; 0 means no limit.
+    API requests per second of each key []
+    Open dashboard pages with live updates []
+    Webhook endpoints in each mode []
+    Test messages per day []
+    Invitations per day []
+    Emails per day []
+    Stored test messages and opt-outs []
+    (Save limits)
     ");
     let credit = page.action("/credit");
     let mark = format!("action=\"{credit}\"");

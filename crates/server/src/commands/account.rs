@@ -1,12 +1,17 @@
 //! The `heliograph account` commands.
 
+use crate::account_lookup;
 use crate::commands::context::{CommandContext, or_not_found};
 use crate::output::{self, ListRow};
 use anyhow::bail;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use heliograph_domain::account_limit::AccountLimit;
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::secret::Token;
+use heliograph_service::identity::account_limits::{self, LimitUse};
 use heliograph_service::identity::accounts::{self, Account};
 use heliograph_service::identity::magic_links::{self, LinkCreator, MagicLinkKind};
+use heliograph_service::kernel::audit::Actor;
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -34,9 +39,45 @@ pub(crate) enum AccountCommand {
         #[arg(long)]
         reset: bool,
     },
+    /// Show the limits of an account with what is used of them, or change them
+    #[command(after_help = "Example:
+  heliograph account limits --account ann@example.com --set webhook_endpoints=20 --reset mails_per_day")]
+    Limits(LimitsArgs),
     /// List accounts and their balances
     #[command(after_help = "Example:\n  heliograph account list --json")]
     List,
+}
+
+/// The arguments of `heliograph account limits`.
+#[derive(Args, Debug)]
+pub(crate) struct LimitsArgs {
+    /// ID of the account, or email address of its owner
+    #[arg(long)]
+    account: AccountRef,
+    /// Set a limit of this account; 0 means no limit. Repeat the option for several limits
+    #[arg(long, value_name = "LIMIT=NUMBER", value_parser = limit_value)]
+    set: Vec<(AccountLimit, u32)>,
+    /// Give the account the default of a limit again
+    #[arg(long, value_name = "LIMIT", value_parser = limit)]
+    reset: Vec<AccountLimit>,
+}
+
+/// Parses the name of a limit.
+fn limit(name: &str) -> Result<AccountLimit, String> {
+    let names = || AccountLimit::ALL.map(AccountLimit::name).join(", ");
+    AccountLimit::from_name(name)
+        .ok_or_else(|| format!("unknown limit '{name}'; the limits are {}", names()))
+}
+
+/// Parses a limit and its value.
+fn limit_value(text: &str) -> Result<(AccountLimit, u32), String> {
+    let example = "use LIMIT=NUMBER, such as webhook_endpoints=20";
+    let (name, value) = text.split_once('=').ok_or(example)?;
+    let value = value
+        .trim()
+        .parse()
+        .map_err(|_| format!("'{value}' is not a number from 0 to {}", u32::MAX))?;
+    Ok((limit(name.trim())?, value))
 }
 
 /// Parses an email address.
@@ -65,6 +106,7 @@ pub(crate) async fn run(
             let link = url(command, kind, &token)?;
             output::print_result(command.json, &json!({ "email": email, name: link }), &link);
         }
+        AccountCommand::Limits(what) => limits(command, &what).await?,
         AccountCommand::List => {
             let all = accounts::list_with_owners(&command.context).await?;
             let header = ["ID", "NAME", "OWNERS", "AVAILABLE", "RESERVED", "CREATED"];
@@ -106,6 +148,34 @@ fn account_row((a, owners): &(Account, Vec<String>)) -> ListRow {
         money(&available),
         money(&reserved),
         output::time(a.created_at),
+    ];
+    ListRow { document, cells }
+}
+
+/// Changes limits of an account, then prints all of them.
+async fn limits(command: &CommandContext, what: &LimitsArgs) -> anyhow::Result<()> {
+    let cx = &command.context;
+    let account = account_lookup::find(cx, &what.account).await?;
+    let set = what.set.iter().map(|(limit, value)| (*limit, Some(*value)));
+    let changes: Vec<_> = set.chain(what.reset.iter().map(|limit| (*limit, None))).collect();
+    if !changes.is_empty() {
+        account_limits::change(cx, &Actor::operator(account.id), &changes).await?;
+    }
+    let all = account_limits::list(cx, account.id).await?;
+    let header = ["LIMIT", "USED", "MAXIMUM", "ORIGIN"];
+    output::print_list(command.json, &header, all.into_iter().map(limit_row).collect());
+    Ok(())
+}
+
+fn limit_row(limit: LimitUse) -> ListRow {
+    let LimitUse { limit, max, overridden, used } = limit;
+    let name = limit.name();
+    let document = json!({ "limit": name, "max": max, "used": used, "overridden": overridden });
+    let cells = vec![
+        name.to_owned(),
+        used.map(|used| used.to_string()).unwrap_or_default(),
+        max.map_or_else(|| "no limit".to_owned(), |max| max.to_string()),
+        if overridden { "account" } else { "default" }.to_owned(),
     ];
     ListRow { document, cells }
 }

@@ -18,7 +18,7 @@ use heliograph_domain::wording::{self, deliveries};
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::error;
-use heliograph_service::webhooks::endpoints::{self, NewEndpoint};
+use heliograph_service::webhooks::endpoints::{self, EndpointChange, NewEndpoint};
 use heliograph_service::webhooks::replay::{self, ReplaySelection};
 use heliograph_service::webhooks::test_delivery::TestDelivery;
 use heliograph_store::webhooks::attempts::DeliveryAttempt;
@@ -88,6 +88,11 @@ pub(crate) enum WebhookCommand {
         /// Id of the endpoint
         endpoint: i32,
     },
+    /// Change the URL or the event types of an endpoint
+    #[command(
+        after_help = "Example:\n  heliograph webhook update 1 --url https://example.com/hook"
+    )]
+    Update(UpdateArgs),
     /// Delete an endpoint and its pending deliveries
     #[command(after_help = "Example:\n  heliograph webhook remove 1")]
     Remove {
@@ -114,6 +119,19 @@ pub(crate) struct AddArgs {
     /// Send events of test messages (default)
     #[arg(long)]
     test: bool,
+}
+
+/// The arguments of `heliograph webhook update`.
+#[derive(Args, Debug)]
+pub(crate) struct UpdateArgs {
+    /// Id of the endpoint
+    endpoint: i32,
+    /// URL that receives the events, also the pending ones
+    #[arg(long, required_unless_present = "events")]
+    url: Option<String>,
+    /// Comma-separated event types to send from now on
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = parse_event_kind)]
+    events: Vec<EventKind>,
 }
 
 /// The arguments of `heliograph webhook replay`.
@@ -158,6 +176,9 @@ async fn known(cx: &Context, number: i32) -> anyhow::Result<(WebhookEndpoint, Ac
 pub(crate) fn or_invalid<T>(done: error::Result<T>) -> anyhow::Result<T> {
     done.map_err(|e| match e {
         error::Error::InvalidEndpoint(why) => anyhow::Error::msg(wording::endpoints::invalid(&why)),
+        error::Error::LimitReached { limit, max } => {
+            anyhow::Error::msg(wording::limits::limit_reached(limit, max))
+        }
         e => e.into(),
     })
 }
@@ -175,6 +196,7 @@ pub(crate) async fn run(
         WebhookCommand::Rotate { endpoint } => rotate(command, endpoint).await?,
         WebhookCommand::On { endpoint } => enable(command, endpoint).await?,
         WebhookCommand::Off { endpoint } => disable(command, endpoint).await?,
+        WebhookCommand::Update(what) => update(command, what).await?,
         WebhookCommand::Remove { endpoint } => remove(command, endpoint).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -192,6 +214,20 @@ async fn add(command: &CommandContext, what: AddArgs) -> anyhow::Result<()> {
     let made = or_invalid(endpoints::add(cx, &by, wish, secret).await).context("--url")?;
     let (id, secret) = (made.id.0, made.secret.reveal());
     output::stdout(&json!({ "id": id, "secret": secret }).to_string());
+    Ok(())
+}
+
+async fn update(command: &CommandContext, what: UpdateArgs) -> anyhow::Result<()> {
+    let cx = &command.context;
+    let (_, by) = known(cx, what.endpoint).await?;
+    let kinds = Some(what.events).filter(|all| !all.is_empty());
+    let kinds = kinds.map(|all| all.into_iter().collect());
+    let change = EndpointChange { url: what.url, kinds };
+    or_invalid(endpoints::update(cx, &by, EndpointId(what.endpoint), change).await)?;
+    let (endpoint, _) = known(cx, what.endpoint).await?;
+    let waiting = endpoints::waiting(cx, endpoint.account, endpoint.id).await?;
+    let row = endpoint_row(&endpoint, waiting);
+    output::print_result(command.json, &row.document, &row.cells.join("\t"));
     Ok(())
 }
 

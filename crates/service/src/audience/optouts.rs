@@ -1,5 +1,6 @@
 //! Opt-out lists: recipients who must not be written to, and how numbers are added and removed.
 
+use crate::kernel::account_limits;
 use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
@@ -250,6 +251,7 @@ pub async fn add(
     if let Some(answer) = asked.stored_answer(cx).await? {
         return Ok(IdempotentOutcome::Replayed(answer));
     }
+    account_limits::require_row_room(cx, caller.account, 1).await?;
     let mut tx = cx.db.write().await?;
     let list = find(&mut tx, caller, which).await?.id;
     let NewOptout { number, note } = new;
@@ -303,6 +305,7 @@ pub async fn import(
     }
     // The list must exist even when there is nothing to add.
     let made = find(&mut cx.db.read().await?, caller, which).await?.id;
+    account_limits::require_row_room(cx, caller.account, numbers.len()).await?;
     let mut added = 0;
     for batch in numbers.chunks(BATCH) {
         let mut tx = cx.db.write().await?;

@@ -62,6 +62,8 @@ codes! {
         AccountOpened = "account_opened",
         /// The operator changed the balance.
         CreditAdded = "credit_added",
+        /// The operator changed a limit of the account.
+        LimitChanged = "limit_changed",
         /// A user signed in; the detail is the code of a [`SignInMethod`].
         SignedIn = "signed_in",
         /// A sign-in failed; the detail is the code of a [`SignInFailure`].
@@ -102,7 +104,7 @@ codes! {
         ApiKeyRevoked = "api_key_revoked",
         /// A webhook endpoint was added.
         WebhookAdded = "webhook_added",
-        /// The event kinds of a webhook endpoint were changed.
+        /// The URL or the event kinds of a webhook endpoint were changed.
         WebhookChanged = "webhook_changed",
         /// A webhook endpoint was removed.
         WebhookRemoved = "webhook_removed",

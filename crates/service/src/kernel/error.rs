@@ -3,6 +3,7 @@
 //! The `Display` text of an error is for logs. API, dashboard and commands have their own wording.
 
 use heliograph_domain::account::Role;
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::endpoint_error::InvalidEndpoint;
 use heliograph_domain::id::AccountId;
 use heliograph_domain::message::NotCancellableReason;
@@ -72,6 +73,14 @@ pub enum Error {
         parts: u16,
         /// The limit of the request or of the service.
         allowed: u16,
+    },
+    /// The account has reached a limit, whose value is `max`.
+    #[error("limit reached: {} = {max}", .limit.name())]
+    LimitReached {
+        /// The limit.
+        limit: AccountLimit,
+        /// Its value.
+        max: u32,
     },
     /// The idempotency key belongs to a different request.
     #[error("idempotency key reused")]

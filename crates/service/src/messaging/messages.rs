@@ -1,6 +1,7 @@
 //! Messages: sending, reading and cancelling them.
 
 use crate::billing::price;
+use crate::kernel::account_limits;
 use crate::kernel::caller::Caller;
 use crate::kernel::commands::accept::{Accept, AcceptOutcome};
 use crate::kernel::commands::cancel::{Cancel, CancelOutcome};
@@ -114,7 +115,8 @@ pub fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price:
 ///
 /// # Errors
 /// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::PriceNotCovered`],
-/// [`Error::RecipientOptedOut`], [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`]
+/// [`Error::RecipientOptedOut`], [`Error::LimitReached`], [`Error::IdempotencyKeyReused`], and
+/// [`Error::Unauthenticated`]
 /// when the API key was revoked meanwhile. Nothing was stored then.
 pub async fn send(
     cx: &Context,
@@ -124,6 +126,9 @@ pub async fn send(
     once: Option<RequestKey>,
 ) -> Result<SendResult> {
     let quote = quote(cx, caller, &send)?;
+    if caller.mode == Mode::Test {
+        account_limits::load_usage(cx, caller.account).await?;
+    }
     let sender = Sender {
         account: caller.account,
         mode: caller.mode,
@@ -152,6 +157,7 @@ pub async fn send(
             Err(Error::PriceNotCovered(shortfall(cx, caller, message.price()).await?))
         }
         AcceptOutcome::OptedOut => Err(Error::RecipientOptedOut),
+        AcceptOutcome::LimitReached(limit) => Err(cx.limits.reached(caller.account, limit)),
     }
 }
 

@@ -7,5 +7,6 @@ pub mod maintenance;
 pub mod nodes;
 pub mod numbers;
 pub mod restored_access;
+pub mod retention;
 pub mod sealing;
 pub mod stats;

@@ -1,8 +1,8 @@
 //! Replays of events by id or time range, without duplicating pending deliveries.
 
 use crate::endpoint_worker::{
-    BROKEN, EndpointWorker, GONE, OK, endpoint, events, new_endpoint, secret, send_delivered,
-    waiting,
+    BROKEN, EndpointWorker, GONE, OK, attempt, endpoint, events, new_endpoint, secret,
+    send_delivered, waiting,
 };
 use crate::node::Node;
 use heliograph_domain::account::Mode;
@@ -91,7 +91,7 @@ async fn pending_delivery_is_not_duplicated_by_a_replay() {
     assert_eq!(deliveries.len(), 2);
     let retry_after = Some(Duration::from_secs(3_600));
     let busy = WebhookResponse::Http { status: 429, body: String::new(), retry_after };
-    let busy = |tries| deliveries::evaluate_response(tries, busy.clone(), 0.5);
+    let busy = |tries| deliveries::evaluate_response(attempt(tries), busy.clone(), 0.5);
     worker.report(&node, deliveries.into_iter().map(|p| (busy(p.lease.tries), p)).collect()).await;
     assert_eq!(waiting(&node, worker.id).await, 2);
 }

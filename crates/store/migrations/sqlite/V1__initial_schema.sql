@@ -4,14 +4,24 @@
 
 -- AUTOINCREMENT here and in other tables whose rows can be deleted: an id is never used again, so leftovers of a
 -- deleted row are never attributed to a newer one.
+-- `self_registered` marks accounts that were opened by signing up; some limits are only for them.
 CREATE TABLE accounts (
-  id         INTEGER PRIMARY KEY AUTOINCREMENT,
-  name       TEXT NOT NULL,
-  currency   TEXT NOT NULL,
-  available  INTEGER NOT NULL DEFAULT 0 CHECK (available >= 0),
-  reserved   INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0),
-  created_at INTEGER NOT NULL
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
+  name            TEXT NOT NULL,
+  currency        TEXT NOT NULL,
+  available       INTEGER NOT NULL DEFAULT 0 CHECK (available >= 0),
+  reserved        INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0),
+  created_at      INTEGER NOT NULL,
+  self_registered INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- The limits that the operator has set for single accounts; all others have the defaults of the configuration.
+CREATE TABLE account_limits (
+  account INTEGER NOT NULL REFERENCES accounts (id),
+  name    TEXT NOT NULL,
+  value   INTEGER NOT NULL,
+  PRIMARY KEY (account, name)
+) STRICT, WITHOUT ROWID;
 
 -- People who can sign in. `password_hash` is argon2id in PHC form. `totp_secret` is sealed. `totp_step` is the last
 -- time step that was used, so that no code works twice; it is NULL until the first code confirms the secret.
@@ -195,6 +205,8 @@ CREATE TABLE endpoints (
   disabled_reason  INTEGER
 ) STRICT;
 CREATE INDEX endpoints_account ON endpoints (account, id);
+-- One URL is one endpoint in each mode, or an event would be sent there several times.
+CREATE UNIQUE INDEX endpoints_url ON endpoints (account, mode, url) WHERE local = 0;
 
 -- Webhook events. `endpoint` is the first subscribed endpoint; the result of its first delivery attempt is stored
 -- here, so an event that is delivered at once needs no row in `attempts`. `subject` is the id of the message or inbound
@@ -332,6 +344,7 @@ CREATE TABLE sessions (
   by_operator INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_user ON sessions (user_id, id);
+CREATE INDEX sessions_account ON sessions (account);
 
 -- Links that work once: to sign in, to reset a password, or to enter the second factor after the password.
 CREATE TABLE magic_links (

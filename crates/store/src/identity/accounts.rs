@@ -151,3 +151,22 @@ pub async fn first_steps(conn: &mut Conn, id: AccountId) -> StoreResult<FirstSte
     let found = conn.query_one(sql, &[id.value()], read).await?;
     Ok(found.unwrap_or(FirstSteps { key: false, message: false, webhook: false }))
 }
+
+/// Marks an account as opened by signing up, and not by the operator.
+pub async fn mark_self_registered(tx: &mut Conn, id: AccountId) -> StoreResult<()> {
+    let sql = "UPDATE accounts SET self_registered = 1 WHERE id = $1";
+    tx.execute(sql, &[id.value()]).await.map(drop)
+}
+
+/// Returns whether an account was opened by signing up.
+pub async fn is_self_registered(conn: &mut Conn, id: AccountId) -> StoreResult<bool> {
+    let sql = "SELECT self_registered FROM accounts WHERE id = $1";
+    let found: Option<i16> = conn.query_one(sql, &[id.value()], row::get).await?;
+    Ok(found.is_some_and(|flag| flag != 0))
+}
+
+/// Returns the account after this one.
+pub async fn next(conn: &mut Conn, after: AccountId) -> StoreResult<Option<AccountId>> {
+    let sql = "SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT 1";
+    conn.query_one(sql, &[after.value()], row::get).await
+}

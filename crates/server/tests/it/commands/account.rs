@@ -125,6 +125,36 @@ fn commands_leave_audit_log_entries() {
     assert_audited(&server, 1, &["account_opened", "number_assigned", "number_removed"]);
 }
 
+#[test]
+fn limits_of_an_account_are_shown_and_changed() {
+    let server = Server::start();
+    let (account, url) = (["--account", "demo@localhost"], "https://93.184.216.34/");
+    let limits = |options: &[&str]| {
+        let all = server.list(&[&["account", "limits"], &account[..], options].concat());
+        let all: Vec<_> = all.into_iter().filter(|l| l["limit"] == "webhook_endpoints").collect();
+        all.into_iter().next().unwrap()
+    };
+    let expected = |max: u32, used: u32, overridden: bool| json!({ "limit": "webhook_endpoints", "max": max, "used": used, "overridden": overridden });
+    assert_eq!(limits(&[]), expected(10, 0, false));
+    assert_eq!(limits(&["--set", "webhook_endpoints=1"]), expected(1, 0, true));
+    let add = |url: &str| {
+        let what = ["webhook", "add", "--url", url];
+        server.run_text(&[&what[..], &account[..]].concat())
+    };
+    assert_eq!(add(url).0, Some(0));
+    let (code, _, why) = add("https://93.184.216.34/other");
+    assert!(code == Some(1) && why.contains("reached its limit of 1 webhook endpoints"), "{why}");
+    assert_eq!(limits(&["--reset", "webhook_endpoints"]), expected(10, 1, false));
+    let (code, _, why) = add(url);
+    assert!(code == Some(1) && why.contains("endpoint 1 already has this URL"), "{why}");
+    let (_, text, _) = server.run_text(&["account", "limits", "--account", "demo@localhost"]);
+    assert!(text.contains("webhook_endpoints\t1 used of 10\tdefault\n"), "{text}");
+    let wrong = ["--set", "webhook_endpoint=1"];
+    let (code, _, why) =
+        server.run_text(&[&["account", "limits"], &account[..], &wrong[..]].concat());
+    assert!(code == Some(2) && why.contains("unknown limit 'webhook_endpoint'"), "{why}");
+}
+
 /// Accounts can be created before the first start; then there is no welcome message.
 #[test]
 fn accounts_can_be_created_before_the_first_start() {

@@ -196,6 +196,34 @@ fn events_are_delivered_after_an_outage() {
     });
 }
 
+/// Some events have failed twice, and would wait for five minutes.
+#[test]
+fn retries_are_brought_forward_after_an_outage() {
+    let (server, sink) = (server(), WebhookSink::start());
+    let key = server.key();
+    add(&server, &sink.url("/"), &[]);
+    sink.set_behavior(Behavior::status(500));
+    let ids: BTreeSet<_> =
+        (100..108).map(|n| server.accepted(&key, &hello(&format!("+4477009{n:05}")))).collect();
+    sink.wait_for(ids.len() + 1);
+    sink.set_behavior(Behavior::status(200));
+    eventually("every event is delivered", || (list(&server)[0]["waiting"] == 0).then_some(()));
+}
+
+#[test]
+fn pending_events_go_to_a_changed_url() {
+    let (server, old, new) = (server(), WebhookSink::start(), WebhookSink::start());
+    let key = server.key();
+    let (id, secret) = add(&server, &old.url("/"), &[]);
+    old.set_behavior(Behavior::status(500));
+    let message = server.accepted(&key, &hello("+447700900123"));
+    old.wait_for(1);
+    let changed = server.json(&["webhook", "update", &id, "--url", &new.url("/hook")]);
+    assert_eq!(changed["url"], new.url("/hook"));
+    let received = new.wait_for(1);
+    assert!(received[0].is_signed_by(&secret) && received[0].json()["data"]["id"] == message);
+}
+
 #[test]
 fn every_event_is_delivered_if_some_attempts_fail() {
     let (server, sink) = (server(), WebhookSink::start());
