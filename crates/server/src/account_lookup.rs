@@ -74,7 +74,7 @@ mod tests {
             |id, name: &str, role| UserAccount { id: AccountId(id), name: name.to_owned(), role };
         let (one, two) = (account(1, "Shop", Role::Owner), account(7, "bob@x.org", Role::Viewer));
         assert_eq!(
-            ambiguous("ann@x.org", &[two.clone()]),
+            ambiguous("ann@x.org", std::slice::from_ref(&two)),
             "ann@x.org owns no account; use the ID of the account. ann@x.org is a member of: 7 (bob@x.org, viewer)"
         );
         assert_eq!(

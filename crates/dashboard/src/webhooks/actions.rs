@@ -17,7 +17,7 @@ use heliograph_domain::wording::{self, sentence};
 use heliograph_service::kernel::error::Error;
 use heliograph_service::webhooks::endpoints::{self, EndpointChange};
 use heliograph_service::webhooks::history::HistoryFilter;
-use heliograph_service::webhooks::replay::{self, ReplaySelection};
+use heliograph_service::webhooks::replay::{self, ReplayRequest, ReplaySelection};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,9 +144,10 @@ pub(super) async fn replay(
             form.text("event").parse().map_err(|_| PageError::invalid_form())?,
         ]),
     };
+    let again = ReplayRequest { endpoint: endpoint.id, selection: again };
     let once = posted.form.request_key()?;
     let (caller, actor) = (posted.request.caller(), posted.request.actor());
-    let done = replay::replay_once(&app.context, &caller, &actor, endpoint.id, again, once).await;
+    let done = replay::replay_once(&app.context, &caller, &actor, again, once).await;
     match done {
         Ok(None | Some(1..)) => Ok(session::redirect_with_notice(&path, "replayed")),
         Ok(Some(0)) => {

@@ -18,6 +18,7 @@ pub use heliograph_store::identity::accounts::{Account, FirstSteps};
 pub use heliograph_store::identity::memberships::Member;
 use heliograph_store::identity::memberships::{self, Membership};
 use heliograph_store::identity::users::{self, NewUser};
+use std::collections::HashMap;
 use uuid::Uuid;
 
 /// Creates an account for the person with this email address; `None` when they own one. A person
@@ -99,14 +100,15 @@ pub async fn list(cx: &Context) -> Result<Vec<Account>> {
 #[boxed]
 pub async fn list_with_owners(cx: &Context) -> Result<Vec<(Account, Vec<String>)>> {
     let mut conn = cx.db.read().await?;
-    let mut all: Vec<_> =
-        accounts::all(&mut conn).await?.into_iter().map(|a| (a, Vec::new())).collect();
+    let mut owners: HashMap<AccountId, Vec<String>> = HashMap::new();
     for (account, owner) in memberships::owners(&mut conn).await? {
-        if let Ok(at) = all.binary_search_by_key(&account, |(a, _)| a.id) {
-            all[at].1.push(owner);
-        }
+        owners.entry(account).or_default().push(owner);
     }
-    Ok(all)
+    let with_owners = |account: Account| {
+        let owners = owners.remove(&account.id).unwrap_or_default();
+        (account, owners)
+    };
+    Ok(accounts::all(&mut conn).await?.into_iter().map(with_owners).collect())
 }
 
 /// Returns accounts after `after` with their members, the oldest first, for operators. `part` is the

@@ -55,7 +55,7 @@ pub async fn create_by_operator(
 ) -> Result<Token> {
     let mut tx = cx.db.write().await?;
     let user = accounts::user_by_email(&mut tx, email).await?.ok_or(Error::NotFound)?;
-    let token = hand_out(cx, &mut tx, creator, user, email, kind).await?;
+    let token = hand_out(cx, &mut tx, creator, LinkRecipient { user, email }, kind).await?;
     tx.commit().await?;
     Ok(token)
 }
@@ -72,19 +72,27 @@ pub async fn create_for_member(
     let email =
         accounts::member_email(&mut tx, actor.account, user).await?.ok_or(Error::NotFound)?;
     let creator = LinkCreator { user: actor.user, address: &actor.address };
-    let token = hand_out(cx, &mut tx, creator, user, &email, MagicLinkKind::SignIn).await?;
+    let recipient = LinkRecipient { user, email: &email };
+    let token = hand_out(cx, &mut tx, creator, recipient, MagicLinkKind::SignIn).await?;
     tx.commit().await?;
     Ok((email, token))
+}
+
+/// The person who gets a link of the operator.
+#[derive(Clone, Copy)]
+struct LinkRecipient<'a> {
+    user: UserId,
+    email: &'a str,
 }
 
 async fn hand_out(
     cx: &Context,
     tx: &mut Conn,
     creator: LinkCreator<'_>,
-    user: UserId,
-    email: &str,
+    recipient: LinkRecipient<'_>,
     kind: MagicLinkKind,
 ) -> Result<Token> {
+    let LinkRecipient { user, email } = recipient;
     // An operator who signs in with their own link is nobody else.
     let by_operator = creator.user != Some(user) && !users::is_operator(tx, user).await?;
     let token = store(cx, tx, user, kind, by_operator).await?;

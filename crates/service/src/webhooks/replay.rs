@@ -30,6 +30,15 @@ pub enum ReplaySelection {
     Failed(Timestamp, Timestamp),
 }
 
+/// A request to replay events.
+#[derive(Clone, Debug)]
+pub struct ReplayRequest {
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// The events.
+    pub selection: ReplaySelection,
+}
+
 /// Queues events for an endpoint of the actor's account again and returns their number. Pending deliveries are not
 /// duplicated.
 ///
@@ -95,10 +104,10 @@ pub async fn replay_once(
     cx: &Context,
     caller: &Caller,
     actor: &Actor,
-    id: EndpointId,
-    again: ReplaySelection,
+    request: ReplayRequest,
     once: RequestKey,
 ) -> Result<Option<u64>> {
+    let ReplayRequest { endpoint: id, selection: again } = request;
     let keep = |(): &()| String::new();
     let asked = IdempotentRequest::new(caller, REPLAYS, &id.to_string(), Some(once), &keep);
     // Before the replay, which takes many transactions: two at once would queue all events twice.
