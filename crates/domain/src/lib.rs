@@ -9,6 +9,7 @@
 
 pub mod account;
 pub mod account_limit;
+pub mod account_ref;
 pub mod carrier;
 pub mod delivery_error;
 pub mod egress_policy;

@@ -64,15 +64,16 @@ impl TestApi {
         let router = heliograph_api::router(state.clone())
             .fallback(async |uri: Uri| heliograph_api::not_found(uri.path()))
             .method_not_allowed_fallback(async || heliograph_api::method_not_allowed());
-        let except = heliograph_api::MONITORING_PATHS;
         let in_flight = InFlightLimit {
             gate: drain.gate(),
             clients: UsageLimit::default(),
-            except,
+            except: heliograph_api::ALWAYS_SERVED,
+            while_draining: heliograph_api::SERVED_WHILE_DRAINING,
             reject: heliograph_api::overloaded,
             reject_client: heliograph_api::too_many_open_requests,
         };
-        let middleware = ProblemDocuments.around(RateLimitByKey(state)).around(in_flight);
+        let middleware =
+            ProblemDocuments::default().around(RateLimitByKey(state)).around(in_flight);
         let service = AroundService::new(middleware, router);
         let service = BoxCloneService::new(service);
         let redaction = Redaction::new(context.db.now());
@@ -96,14 +97,14 @@ impl TestApi {
         let made = accounts::create(&self.context, email, "EUR", false).await.unwrap().unwrap();
         let (amount, note) = (Amount(balance), CreditNote::default());
         if balance > 0 {
-            accounts::credit(&self.context, made, amount, &note).await.unwrap();
+            accounts::credit(&self.context, &Actor::operator(made), amount, &note).await.unwrap();
         }
         made
     }
 
     /// Sets a limit of the account with this owner; 0 means no limit.
     pub(crate) async fn limit(&self, email: &str, limit: AccountLimit, value: u32) {
-        let account = accounts::by_email(&self.context, email).await.unwrap().id;
+        let account = accounts::resolve(&self.context, &email.parse().unwrap()).await.unwrap().id;
         let (by, changes) = (Actor::operator(account), [(limit, Some(value))]);
         account_limits::change(&self.context, &by, &changes).await.unwrap();
     }
