@@ -297,6 +297,7 @@ fn add_operation() -> Operation {
         .response(StatusCode::CREATED, "The number was added.", &OptoutView::sample())
         .response_header("Location")
         .idempotent()
+        .problems(&[ProblemCode::Conflict])
 }
 
 async fn add(
@@ -336,6 +337,7 @@ fn import_operation() -> Operation {
         .csv_body("number,note\n+447700900123,requested by phone\n447700900124,\n12,\n")
         .response(StatusCode::OK, "The result of the import.", &OptoutImportView::sample())
         .idempotent()
+        .problems(&[ProblemCode::Conflict])
 }
 
 async fn import(

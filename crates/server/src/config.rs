@@ -342,11 +342,11 @@ mod tests {
                 "10.1.2.3/32 for one address",
             ),
             ("[webhooks]\nallow_private = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
+            ("[webhooks]\nports = ['http']", [("A", "b")], "use a port such as 443"),
+            ("[retention]\ntest_messages_days = 33", [("A", "b")], "0, or from 34 to 36500"),
             ("[server]\ntrusted_proxies = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
             ("[server]\ntrusted_proxies = ['proxy']", [("A", "b")], "use an address, or CIDR"),
             ("[telemetry]\nmetrics_token = 'short'", [("A", "b")], "at least 16 characters"),
-            ("[webhooks]\nports = ['http']", [("A", "b")], "use a port such as 443"),
-            ("[retention]\ntest_messages_days = 33", [("A", "b")], "0, or from 34 to 36500"),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
             (
                 "[[carriers]]\nname = 'a'\nkind = 'simulated'\nstatus_map = { '97' = 'temporary' }",

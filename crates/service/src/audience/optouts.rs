@@ -271,6 +271,7 @@ pub async fn add(
         return asked.concurrent_answer(cx).await;
     }
     tx.commit().await?;
+    cx.limits.count_rows(caller.account, usize::from(new));
     Ok(IdempotentOutcome::Fresh(done))
 }
 
@@ -324,6 +325,7 @@ pub async fn import(
         added += optouts::add(&mut tx, &rows).await?.len();
         tx.commit().await?;
     }
+    cx.limits.count_rows(caller.account, added);
     // Last, so that a repeated request completes an interrupted import.
     let mut tx = cx.db.write().await?;
     if !asked.save(cx, &mut tx, made.0, &added).await? {
