@@ -76,7 +76,7 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
         workers.spawn(dispatcher.run());
     }
     workers.spawn(bind_status::run(context.clone(), links, status_changed, stop.clone()));
-    let client = HttpClient::new(context.resolver.clone());
+    let client = HttpClient::new(context.names.clone());
     let request_slots = Arc::new(Semaphore::new(MAX_REQUESTS));
     let deps = WorkerDeps {
         context: context.clone(),

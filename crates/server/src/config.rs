@@ -53,6 +53,7 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("optouts", "help_reply", Kind::Text),
     ("webhooks", "timeout_seconds", Kind::Number),
     ("webhooks", "allow_private", Kind::List),
+    ("webhooks", "dns_servers", Kind::List),
     ("webhooks", "retention_days", Kind::Number),
     ("mail", "smtp_url", Kind::Text),
     ("mail", "from", Kind::Text),

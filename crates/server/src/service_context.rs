@@ -2,9 +2,11 @@
 
 use crate::config::Config;
 use crate::data_dir;
-use crate::system::{RandomIds, SystemClock, SystemRandom, SystemResolver};
+use crate::name_resolver::NameResolver;
+use crate::system::{RandomIds, SystemClock, SystemRandom};
 use heliograph_domain::id::NodeId;
 use heliograph_service::kernel::context::{Context, Settings};
+use heliograph_service::kernel::name_resolution::NameResolution;
 use heliograph_service::kernel::notifier::ChangeNotifier;
 use heliograph_store::{Db, Options};
 use std::sync::Arc;
@@ -25,9 +27,15 @@ pub(crate) async fn open_database(config: &Config) -> anyhow::Result<Db> {
 }
 
 /// Builds the context of the service layer with the real clock, ids and randomness.
-pub(crate) fn build(db: Db, node: NodeId, settings: watch::Receiver<Arc<Settings>>) -> Context {
+pub(crate) fn build(
+    config: &Config,
+    db: Db,
+    node: NodeId,
+    settings: watch::Receiver<Arc<Settings>>,
+) -> anyhow::Result<Context> {
     let (clock, ids, random) =
         (Arc::new(SystemClock), Arc::new(RandomIds::default()), Arc::new(SystemRandom));
-    let (notifier, resolver) = (ChangeNotifier::default(), Arc::new(SystemResolver));
-    Context { db, clock, ids, random, notifier, resolver, node, settings }
+    let notifier = ChangeNotifier::default();
+    let names = NameResolution::new(NameResolver::new(&config.webhooks.dns_servers)?);
+    Ok(Context { db, clock, ids, random, notifier, names, node, settings })
 }

@@ -9,6 +9,7 @@ use heliograph_domain::rate::Rates;
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::group_commit::run;
 use heliograph_service::kernel::context::{Context, KeywordReplies, Settings, SignUpSettings};
+use heliograph_service::kernel::name_resolution::NameResolution;
 use heliograph_service::kernel::notifier::ChangeNotifier;
 use heliograph_service::kernel::writer::{self, Writer};
 use heliograph_service::messaging::dispatch::DispatchQueues;
@@ -61,7 +62,7 @@ pub async fn node_context(db: &TestDb, connections: Db, identity: u128) -> Conte
         ids: db.ids.clone(),
         random: db.random.clone(),
         notifier: ChangeNotifier::default(),
-        resolver: Arc::new(TestResolver),
+        names: NameResolution::new(TestResolver),
         node,
         settings: watch::channel(Arc::new(settings)).1,
     }

@@ -99,7 +99,7 @@ pub(crate) async fn run(command: &CommandContext, what: ListenArgs) -> anyhow::R
     ));
     let listener = Listener {
         context: cx.clone(),
-        forwarder: target.map(|t| Forwarder::new(cx.resolver.clone(), t)),
+        forwarder: target.map(|t| Forwarder::new(cx.names.clone(), account, t)),
         endpoint,
         json: command.json,
         colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),

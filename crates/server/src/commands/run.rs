@@ -48,7 +48,7 @@ async fn run_with_context(
     let (settings, _) = carriers::settings(&db, &config).await?;
     let (_keep, settings) = watch::channel(Arc::new(settings));
     // A command takes no leases, so it does not need a node id.
-    let context = service_context::build(db, NodeId(0), settings);
+    let context = service_context::build(&config, db, NodeId(0), settings)?;
     let context = CommandContext { context, config, json };
     match command {
         CliCommand::Account(what) => account::run(&context, what).await,

@@ -311,6 +311,7 @@ pub(crate) struct WebhooksConfig {
     pub(crate) timeout_seconds: u64,
     #[serde(deserialize_with = "ranges")]
     pub(crate) allow_private: Vec<IpNet>,
+    pub(crate) dns_servers: Vec<SocketAddr>,
     pub(crate) retention_days: u64,
 }
 
@@ -336,7 +337,8 @@ fn range(text: &str, example: &str) -> Result<IpNet, String> {
 
 impl Default for WebhooksConfig {
     fn default() -> Self {
-        Self { timeout_seconds: 15, allow_private: Vec::new(), retention_days: 30 }
+        let (allow_private, dns_servers) = (Vec::new(), Vec::new());
+        Self { timeout_seconds: 15, allow_private, dns_servers, retention_days: 30 }
     }
 }
 

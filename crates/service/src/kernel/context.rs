@@ -1,9 +1,10 @@
 //! The context of the business rules: database, clock, ids and the operator's settings.
 
 use crate::kernel::error::{Error, Result};
+use crate::kernel::name_resolution::NameResolution;
 use crate::kernel::notifier::ChangeNotifier;
 use heliograph_domain::carrier::RoutingTable;
-use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
+use heliograph_domain::egress_policy::EgressPolicy;
 use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::{CarrierId, Ids, NodeId};
 use heliograph_domain::rate::Rates;
@@ -29,7 +30,7 @@ pub struct Context {
     /// Notifies open dashboard pages when something of their account changed.
     pub notifier: ChangeNotifier,
     /// Resolves the hosts of webhook endpoints.
-    pub resolver: Arc<dyn Resolver>,
+    pub names: NameResolution,
     /// The number of this node, which owns its leases.
     pub node: NodeId,
     /// The operator's current settings.

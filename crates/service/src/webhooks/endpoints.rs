@@ -58,7 +58,7 @@ pub async fn add(
     wish: NewEndpoint,
     secret: WebhookSecret,
 ) -> Result<WebhookEndpoint> {
-    let url = check(cx, &wish).await?;
+    let url = check(cx, actor.account, &wish).await?;
     let mut tx = cx.db.write().await?;
     let endpoint = insert(cx, &mut tx, actor, CheckedEndpoint { wish, url, secret }).await?;
     tx.commit().await?;
@@ -82,7 +82,7 @@ pub async fn add_once(
     if let Some(before) = asked.stored_answer(cx).await? {
         return number(&before);
     }
-    let url = check(cx, &wish).await?;
+    let url = check(cx, actor.account, &wish).await?;
     let mut tx = cx.db.write().await?;
     let checked = CheckedEndpoint { wish, url, secret: secret(cx)? };
     let made = insert(cx, &mut tx, actor, checked).await?.id;
@@ -144,7 +144,7 @@ fn named(e: &WebhookEndpoint) -> String {
 
 /// Checks a URL against the egress policy (SSRF protection), as each attempt does again, and
 /// returns it normalized.
-async fn check(cx: &Context, wish: &NewEndpoint) -> Result<String> {
+async fn check(cx: &Context, account: AccountId, wish: &NewEndpoint) -> Result<String> {
     let target = WebhookUrl::parse(&wish.url).map_err(InvalidEndpoint::Url)?;
     let egress_policy = cx.settings().egress_policy.clone();
     let egress_policy =
@@ -153,7 +153,7 @@ async fn check(cx: &Context, wish: &NewEndpoint) -> Result<String> {
     let addresses = match target.address() {
         Some(address) => vec![address],
         None => {
-            let found = cx.resolver.resolve(host.clone()).await;
+            let found = cx.names.resolve(account, host.clone()).await;
             found.map_err(|e| InvalidEndpoint::HostNotFound {
                 host: host.clone(),
                 error: e.to_string(),
