@@ -77,7 +77,7 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
         workers.spawn(dispatcher.run());
     }
     workers.spawn(bind_status::run(context.clone(), links, status_changed, stop.clone()));
-    let client = HttpClient::new(context.resolver.clone(), &authorities.0);
+    let client = HttpClient::new(context.names.clone(), &authorities.0);
     let deps = WorkerDeps {
         context: context.clone(),
         writer: writer.clone(),

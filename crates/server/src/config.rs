@@ -61,6 +61,7 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("webhooks", "allow_private", Kind::List),
     ("webhooks", "ports", Kind::List),
     ("webhooks", "ca_file", Kind::Text),
+    ("webhooks", "dns_servers", Kind::List),
     ("webhooks", "retention_days", Kind::Number),
     ("retention", "test_messages_days", Kind::Number),
     ("retention", "live_messages_days", Kind::Number),

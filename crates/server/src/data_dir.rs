@@ -1,6 +1,6 @@
 //! The data directory: its lock, the identity of the node and the sealing key.
 
-use crate::config::Config;
+use crate::config::{CarrierKind, Config};
 use crate::system::{RandomIds, SystemClock};
 use anyhow::{Context, bail};
 use heliograph_domain::id::Ids;
@@ -22,6 +22,31 @@ pub(crate) fn create(config: &Config) -> anyhow::Result<&Path> {
         .create(data)
         .with_context(|| format!("server.data_dir: failed to create {}", data.display()))?;
     Ok(data)
+}
+
+/// Returns the absolute path of the data directory.
+pub(crate) fn absolute(config: &Config) -> PathBuf {
+    let data = PathBuf::from(&config.server.data_dir);
+    std::path::absolute(&data).unwrap_or(data)
+}
+
+/// Returns whether the data directory is inside a clone of a git repository, where
+/// `git clean -fdx` would delete it.
+pub(crate) fn is_in_clone(config: &Config) -> bool {
+    absolute(config).ancestors().any(|folder| folder.join(".git").exists())
+}
+
+/// Returns a warning if an installation with real carriers keeps its data inside of a clone.
+pub(crate) fn warning(config: &Config) -> Option<String> {
+    let live = config.carriers.iter().any(|carrier| carrier.kind == CarrierKind::Smpp);
+    let warning = || {
+        format!(
+            "The data directory {} is inside a clone of a git repository: 'git clean -fdx' would delete it. Set \
+             server.data_dir to a directory outside.",
+            absolute(config).display()
+        )
+    };
+    (live && is_in_clone(config)).then(warning)
 }
 
 /// Fails if the SQLite database does not exist, so that a read-only command does not create an
@@ -183,5 +208,24 @@ fn create_first_key(path: &Path) -> anyhow::Result<()> {
     match linked {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e.into()),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn data_inside_of_a_clone_is_warned_about_before_going_live() {
+        let home = tempfile::tempdir().unwrap();
+        let carrier = "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'h'\npassword = 'p'\n";
+        let server = format!("[server]\ndata_dir = '{}/sub/data'\n", home.path().display());
+        let trial = config::read_text(&server).unwrap();
+        let live = config::read_text(&format!("{server}{carrier}")).unwrap();
+        assert_eq!((warning(&trial), warning(&live)), (None, None));
+        std::fs::create_dir(home.path().join(".git")).unwrap();
+        assert!(is_in_clone(&trial) && warning(&trial).is_none());
+        assert!(warning(&live).unwrap().contains("'git clean -fdx' would delete it"));
     }
 }

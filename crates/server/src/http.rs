@@ -21,6 +21,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
+/// The beginnings of the paths of style sheets, scripts and images.
+const ASSETS: &[&str] = &["/assets/", "/docs/style.css", "/docs/icon.svg"];
+
 /// The settings of the listener for requests.
 pub(crate) struct HttpSettings {
     /// Whether plain HTTP is refused.
@@ -42,7 +45,7 @@ pub(crate) async fn run(
     // From the outside in. The order matters: problems of all layers below are rendered, and
     // rejected requests are logged with an id, too.
     let middleware = RequestId { generate: move || fresh_id(&context), holds_secret }
-        .around(AccessLog { except: heliograph_api::MONITORING_PATHS, redact })
+        .around(AccessLog { except: heliograph_api::MONITORING_PATHS, quiet: ASSETS, redact })
         .around(SecurityHeaders)
         .around(settings.problems)
         .around(SecurityEvents)

@@ -6,6 +6,7 @@ use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
+use crate::welcome::Place;
 use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http, key_usage};
 use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
@@ -63,6 +64,7 @@ fn require_tls(config: &Config) -> anyhow::Result<()> {
 fn refuse_unsafe(config: &Config) -> anyhow::Result<()> {
     let mut found = safety::assess(config)?;
     found.warnings.extend(config::unknown_variables());
+    found.warnings.extend(data_dir::warning(config));
     found.warnings.iter().for_each(|warning| tracing::warn!("configuration: {warning}"));
     match found.errors.is_empty() {
         true => Ok(()),
@@ -77,6 +79,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     authorities(&config)?;
     refuse_unsafe(&config)?;
     let data = data_dir::create(&config)?;
+    tracing::info!(path = %data_dir::absolute(&config).display(), "data directory");
     let _lock = data_dir::lock(data)?;
     // Before anything runs that would have to be stopped again.
     let listener = roles.contains(&NodeRole::Web).then(|| bind(&config)).transpose()?;
@@ -290,11 +293,17 @@ fn bind(config: &Config) -> anyhow::Result<TcpListener> {
     })
 }
 
+/// The addition to the data directory in the welcome text if it is inside of a clone.
+const IN_CLONE: &str =
+    "\n    ('git clean -fdx' would delete it: before you go live, set server.data_dir)";
+
 /// Prints the welcome text at the first start, and logs the address.
 async fn announce(context: &Context, config: &Config, address: SocketAddr) -> anyhow::Result<()> {
     let scheme = if config.server.tls()?.is_some() { "https" } else { "http" };
-    welcome::print_once(context, &config.accounts.currency, &format!("{scheme}://{address}"))
-        .await?;
+    let data = data_dir::absolute(config).display().to_string();
+    let data = if data_dir::is_in_clone(config) { format!("{data}{IN_CLONE}") } else { data };
+    let place = Place { base: &format!("{scheme}://{address}"), data: &data };
+    welcome::print_once(context, &config.accounts.currency, place).await?;
     tracing::info!(scheme, %address, "listening");
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! The operating system's clock, randomness and name resolution, and the id generator.
 
-use heliograph_domain::egress_policy::{ResolveFuture, Resolver};
 use heliograph_domain::id::Ids;
 use heliograph_domain::secret::Random;
 use heliograph_domain::time::{Clock, Timestamp};
@@ -53,18 +52,6 @@ impl Ids for RandomIds {
         let [first, second, ..] = &mut rest;
         (*first, *second) = (high, low);
         Builder::from_unix_timestamp_millis(current >> 12, &rest).into_uuid()
-    }
-}
-
-/// Resolves host names through the operating system.
-pub(crate) struct SystemResolver;
-
-impl Resolver for SystemResolver {
-    fn resolve(&self, host: String) -> ResolveFuture {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
     }
 }
 

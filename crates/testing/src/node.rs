@@ -11,6 +11,7 @@ use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::group_commit::run;
 use heliograph_service::kernel::account_limits::LimitTable;
 use heliograph_service::kernel::context::{Context, KeywordReplies, Settings, SignUpSettings};
+use heliograph_service::kernel::name_resolution::NameResolution;
 use heliograph_service::kernel::notifier::ChangeNotifier;
 use heliograph_service::kernel::writer::{self, Writer};
 use heliograph_service::messaging::dispatch::DispatchQueues;
@@ -65,7 +66,7 @@ pub async fn node_context(db: &TestDb, connections: Db, identity: u128) -> Conte
         ids: db.ids.clone(),
         random: db.random.clone(),
         notifier: ChangeNotifier::default(),
-        resolver: Arc::new(TestResolver),
+        names: NameResolution::new(TestResolver),
         node,
         limits: LimitTable::new(limits()),
         settings: watch::channel(Arc::new(settings)).1,

@@ -36,7 +36,7 @@ const LAYERS: &str = "
     domain | account account_limit delivery_error egress_policy email money password phone recovery retry text time webhook_url < fields id inbound originator rate secret totp < account_ref carrier endpoint_error inbound_message message optout < lease receipt stats submission wording < openapi < event < webhook
     engine | http pending_batch worker < bind_status dispatch forward handsets mail maintenance webhooks < workers
     http | client drain idle limits static_asset usage_limit < body_budget < body < layers < error_document < documented_errors < connection < tls < certificate < accept_loop
-    server | account_lookup certificate_reload config http key_usage log output rate_limit_share rates signals system writer_thread < data_dir metrics_access safety serve_args shutdown simulator telemetry welcome < carriers service_context < commands serve
+    server | account_lookup certificate_reload config http key_usage log name_resolver output rate_limit_share rates signals system writer_thread < data_dir metrics_access safety serve_args shutdown simulator telemetry welcome < carriers service_context < commands serve
     service | kernel < audience billing webhooks < identity messaging < group_commit operations
     store | error < db < audience billing idempotency identity messaging operations webhooks
     testing | deterministic engine resolver < database < node";

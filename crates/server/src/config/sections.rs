@@ -382,6 +382,7 @@ pub(crate) struct WebhooksConfig {
     #[serde(deserialize_with = "ports", serialize_with = "port_texts")]
     pub(crate) ports: Vec<PortRange>,
     pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) dns_servers: Vec<SocketAddr>,
     pub(crate) retention_days: u64,
 }
 
@@ -422,6 +423,7 @@ impl Default for WebhooksConfig {
             allow_private: Vec::new(),
             ports: EgressPolicy::DEFAULT_PORTS.into(),
             ca_file: None,
+            dns_servers: Vec::new(),
             retention_days: 30,
         }
     }

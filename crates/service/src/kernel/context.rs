@@ -2,9 +2,10 @@
 
 use crate::kernel::account_limits::LimitTable;
 use crate::kernel::error::{Error, Result};
+use crate::kernel::name_resolution::NameResolution;
 use crate::kernel::notifier::ChangeNotifier;
 use heliograph_domain::carrier::RoutingTable;
-use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
+use heliograph_domain::egress_policy::EgressPolicy;
 use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::{CarrierId, Ids, NodeId};
 use heliograph_domain::rate::Rates;
@@ -30,7 +31,7 @@ pub struct Context {
     /// Notifies open dashboard pages when something of their account changed.
     pub notifier: ChangeNotifier,
     /// Resolves the hosts of webhook endpoints.
-    pub resolver: Arc<dyn Resolver>,
+    pub names: NameResolution,
     /// The number of this node, which owns its leases.
     pub node: NodeId,
     /// The limits of all accounts.
