@@ -175,6 +175,7 @@ impl Problem {
             ProblemCode::DestinationNotAllowed => {
                 Error::DestinationNotAllowed(DestinationReason::NoRoute).into()
             }
+            ProblemCode::SenderNotAllowed => Error::SenderNotAllowed.into(),
             ProblemCode::NotFound => Self::not_found(),
             ProblemCode::MethodNotAllowed => Self::method_not_allowed(),
             ProblemCode::RequestTimeout => Self::request_timeout(),
@@ -264,6 +265,9 @@ impl From<Error> for Problem {
                     }
                 },
             ),
+            Error::SenderNotAllowed => {
+                problem(ProblemCode::SenderNotAllowed, limits::SENDER_NOT_ALLOWED)
+            }
             Error::TooManyParts { parts, allowed } => Self::too_many_parts(parts, allowed),
             Error::IdempotencyKeyReused => problem(
                 ProblemCode::IdempotencyKeyReused,

@@ -117,6 +117,7 @@ impl From<Error> for PageError {
             Error::InsufficientBalance => Self::failed(reasons::NO_BALANCE),
             Error::RecipientOptedOut => Self::failed(reasons::OPTED_OUT),
             Error::DestinationNotAllowed(reason) => Self::failed(reasons::refused(reason)),
+            Error::SenderNotAllowed => Self::failed(limits::SENDER_NOT_ALLOWED),
             Error::TooManyParts { parts, allowed } => {
                 Self::failed(&limits::message_parts(parts, allowed))
             }

@@ -16,7 +16,9 @@ use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::CarrierId;
 use heliograph_engine::ConfiguredCarrier;
 use heliograph_service::identity::accounts;
-use heliograph_service::kernel::context::{Context, KeywordReplies, Settings, SignUpSettings};
+use heliograph_service::kernel::context::{
+    Context, KeywordReplies, NumberOwners, Settings, SignUpSettings,
+};
 use heliograph_service::messaging::dispatch;
 use heliograph_service::operations::nodes;
 use heliograph_store::Db;
@@ -157,6 +159,8 @@ pub(crate) async fn settings(
         routes: RoutingTable::new(routes),
         rates,
         simulated,
+        // Read after the configured numbers are assigned.
+        number_owners: NumberOwners::default(),
         keyword_replies: KeywordReplies {
             stop: keyword_reply(&config.optouts.stop_reply)?,
             start: keyword_reply(&config.optouts.start_reply)?,

@@ -81,10 +81,12 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let db = open_database(&config).await?;
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
-    let (_settings, settings) = watch::channel(Arc::new(settings));
+    let (settings_sender, settings) = watch::channel(Arc::new(settings));
     let context = service_context::build(db, node, settings);
     carriers::preflight(&context, &config, roles).await?;
     assign_numbers(&context, &config).await?;
+    let number_owners = numbers::owners(&context).await?;
+    settings_sender.send_modify(|settings| Arc::make_mut(settings).number_owners = number_owners);
     let (message_queues, delivery_queues) = (DispatchQueues::default(), DeliveryQueues::default());
     let (to_writer, inbox) = writer::channel();
     let deps = WriterDeps {

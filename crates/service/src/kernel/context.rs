@@ -5,11 +5,13 @@ use crate::kernel::notifier::ChangeNotifier;
 use heliograph_domain::carrier::RoutingTable;
 use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
 use heliograph_domain::fields::MessageText;
-use heliograph_domain::id::{CarrierId, Ids, NodeId};
+use heliograph_domain::id::{AccountId, CarrierId, Ids, NodeId};
+use heliograph_domain::originator::Originator;
 use heliograph_domain::rate::Rates;
 use heliograph_domain::secret::{Random, Token};
 use heliograph_domain::time::{Clock, Timestamp};
 use heliograph_store::Db;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -45,6 +47,8 @@ pub struct Settings {
     pub rates: Rates,
     /// The simulated carrier, which handles all test messages.
     pub simulated: CarrierId,
+    /// The accounts of the assigned numbers.
+    pub number_owners: NumberOwners,
     /// The automatic replies to STOP, START and HELP.
     pub keyword_replies: KeywordReplies,
     /// The settings of signing up and of links in mails.
@@ -55,6 +59,18 @@ pub struct Settings {
     pub webhook_timeout: Duration,
     /// The time for which events are kept.
     pub webhook_retention: Duration,
+}
+
+/// The accounts of the numbers of `[[numbers]]`. A node reads them when it starts.
+#[derive(Clone, Default, Debug)]
+pub struct NumberOwners(pub HashMap<String, AccountId>);
+
+impl NumberOwners {
+    /// Returns whether an account may send messages from this originator: not from a number of
+    /// another account, which would receive the replies.
+    pub fn allow(&self, account: AccountId, originator: &Originator) -> bool {
+        self.0.get(originator.as_str()).is_none_or(|owner| *owner == account)
+    }
 }
 
 /// Settings of signing up and of links in mails.

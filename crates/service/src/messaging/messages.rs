@@ -76,15 +76,19 @@ pub async fn dry_run(cx: &Context, caller: &Caller, send: &SendRequest) -> Resul
 
 fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quote> {
     caller.require_scope(Scope::Send)?;
-    price::quote(&cx.settings(), caller.mode, send.recipient, send.text.as_str(), send.max_parts)
+    let settings = cx.settings();
+    if !settings.number_owners.allow(caller.account, &send.originator) {
+        return Err(Error::SenderNotAllowed);
+    }
+    price::quote(&settings, caller.mode, send.recipient, send.text.as_str(), send.max_parts)
 }
 
 /// Accepts a message: when this returns, the message is durable and will be sent.
 ///
 /// # Errors
-/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::InsufficientBalance`],
-/// [`Error::RecipientOptedOut`], [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`]
-/// when the API key was revoked meanwhile. Nothing was stored then.
+/// [`Error::SenderNotAllowed`], [`Error::TooManyParts`], [`Error::DestinationNotAllowed`],
+/// [`Error::InsufficientBalance`], [`Error::RecipientOptedOut`], [`Error::IdempotencyKeyReused`], and
+/// [`Error::Unauthenticated`] when the API key was revoked meanwhile. Nothing was stored then.
 pub async fn send(
     cx: &Context,
     writer: &Writer,

@@ -1,12 +1,19 @@
 //! Phone numbers that receive inbound messages, and their accounts.
 
-use crate::kernel::context::Context;
+use crate::kernel::context::{Context, NumberOwners};
 use crate::kernel::error::{ConflictReason, Error, Result};
 use crate::messaging::keywords;
 use async_recursion::async_recursion as boxed;
 use heliograph_store::identity::accounts;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::operations::numbers;
+
+/// Returns the accounts of all assigned numbers.
+#[boxed]
+pub async fn owners(cx: &Context) -> Result<NumberOwners> {
+    let all = numbers::list(&mut cx.db.read().await?).await?;
+    Ok(NumberOwners(all.into_iter().collect()))
+}
 
 /// Assigns phone numbers to the accounts of these email addresses. Earlier messages to a number are
 /// assigned with it, and their keywords are applied.

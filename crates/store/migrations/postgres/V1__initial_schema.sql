@@ -384,6 +384,18 @@ CREATE TABLE handset_replies (
   at         bigint NOT NULL
 );
 
+-- When a keyword was last answered, for each person and number: a keyword is answered once an hour. Maintenance deletes
+-- older rows.
+CREATE TABLE keyword_replies (
+  account bigint NOT NULL,
+  mode    smallint NOT NULL,
+  number  text NOT NULL,
+  person  bigint NOT NULL,
+  keyword smallint NOT NULL,
+  at      bigint NOT NULL,
+  PRIMARY KEY (account, mode, number, person, keyword)
+);
+
 -- Conversations: the messages of one sender.
 CREATE INDEX inbound_messages_sender ON inbound_messages (account, sender, id);
 -- The newest inbound messages in test mode, which may be few among many live ones.

@@ -384,6 +384,18 @@ CREATE TABLE handset_replies (
   at         INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- When a keyword was last answered, for each person and number: a keyword is answered once an hour. Maintenance deletes
+-- older rows.
+CREATE TABLE keyword_replies (
+  account INTEGER NOT NULL,
+  mode    INTEGER NOT NULL,
+  number  TEXT NOT NULL,
+  person  INTEGER NOT NULL,
+  keyword INTEGER NOT NULL,
+  at      INTEGER NOT NULL,
+  PRIMARY KEY (account, mode, number, person, keyword)
+) STRICT, WITHOUT ROWID;
+
 -- Conversations: the messages of one sender.
 CREATE INDEX inbound_messages_sender ON inbound_messages (account, sender, id);
 -- The newest inbound messages in test mode, which may be few among many live ones.

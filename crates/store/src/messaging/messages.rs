@@ -250,6 +250,18 @@ pub async fn latest_between(
     conn.query_one(sql, &params, row::get).await
 }
 
+/// Returns the newest live message from this originator to this recipient, of whichever account.
+pub async fn latest_live(
+    conn: &mut Conn,
+    recipient: Recipient,
+    originator: &str,
+) -> StoreResult<Option<(AccountId, MessageId)>> {
+    let sql = "SELECT account, id FROM messages
+        WHERE recipient = $1 AND mode = $2 AND originator = $3 ORDER BY id DESC LIMIT 1";
+    let params = [recipient.value(), Mode::Live.value(), originator.into()];
+    conn.query_one(sql, &params, |r| Ok((r.get()?, r.get()?))).await
+}
+
 static OPTOUT_LIST: Sql = Sql::new(|| MESSAGES.select_one(columns!(Message: optout_list)));
 
 /// Returns the opt-out list that a message enforces.

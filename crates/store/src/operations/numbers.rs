@@ -4,7 +4,7 @@ use crate::db::Conn;
 use crate::db::field::Field;
 use crate::db::record::{Record, columns, record};
 use crate::db::row;
-use crate::db::table::{Sql, Table};
+use crate::db::table::{Sql, Table, names};
 use crate::error::StoreResult;
 use heliograph_domain::id::AccountId;
 
@@ -28,6 +28,17 @@ static ASSIGN: Sql = Sql::new(|| {
 /// anything.
 pub async fn assign(tx: &mut Conn, number: &str, account: AccountId) -> StoreResult<bool> {
     Ok(tx.execute(&ASSIGN, &[number.into(), account.value()]).await? > 0)
+}
+
+static LIST: Sql = Sql::new(|| format!("SELECT {} FROM numbers", names(NumberRow::COLUMNS)));
+
+/// Returns all numbers with the accounts that own them.
+pub async fn list(conn: &mut Conn) -> StoreResult<Vec<(String, AccountId)>> {
+    conn.query(&LIST, &[], |r| {
+        let NumberRow { number, account } = r.record()?;
+        Ok((number, account))
+    })
+    .await
 }
 
 static OWNER: Sql = Sql::new(|| NUMBERS.select_one(columns!(NumberRow: account)));
