@@ -18,7 +18,7 @@ use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_domain::wording::sentence;
-use heliograph_service::identity::accounts::{self, Member};
+use heliograph_service::identity::accounts::{self, MAX_CREDIT, Member};
 use heliograph_service::identity::magic_links;
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
@@ -203,6 +203,9 @@ async fn credit(
         form.text("idempotency_key").parse::<Uuid>().map_err(|_| PageError::invalid_form())?;
     let amount = match form.text("amount").parse::<Amount>() {
         Ok(Amount::ZERO) => Err("Enter an amount other than zero.".to_owned()),
+        Ok(amount) if amount > MAX_CREDIT || amount < -MAX_CREDIT => {
+            Err(format!("Enter at most {MAX_CREDIT} at a time."))
+        }
         other => other.map_err(|error| sentence(&error.to_string())),
     };
     let note: Option<CreditNote> = form.parse("note", &mut errors);

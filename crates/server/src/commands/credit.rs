@@ -6,13 +6,10 @@ use anyhow::bail;
 use clap::Args;
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::money::Amount;
-use heliograph_service::identity::accounts;
+use heliograph_service::identity::accounts::{self, MAX_CREDIT};
 use heliograph_service::kernel::error::Error;
 use serde_json::json;
 use std::process::ExitCode;
-
-/// The largest amount per command, one billion: more is a typing error.
-const MAX_AMOUNT: Amount = Amount(1_000_000_000_000_000);
 
 /// The arguments of `heliograph credit`.
 #[derive(Args, Debug)]
@@ -40,8 +37,8 @@ pub(crate) async fn run(command: &CommandContext, what: &CreditArgs) -> anyhow::
     if what.amount == Amount::ZERO {
         bail!("the amount must not be zero");
     }
-    if what.amount > MAX_AMOUNT || what.amount < -MAX_AMOUNT {
-        bail!("the amount is limited to {MAX_AMOUNT} per command");
+    if what.amount > MAX_CREDIT || what.amount < -MAX_CREDIT {
+        bail!("the amount is limited to {MAX_CREDIT} per command");
     }
     match accounts::credit(cx, account.id, what.amount, &what.note).await {
         Err(Error::InsufficientBalance) => {
