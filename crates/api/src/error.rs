@@ -9,6 +9,7 @@ use crate::unknown_path;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::layers::around::Around;
@@ -229,6 +230,9 @@ impl IntoResponse for Problem {
     }
 }
 
+static OVERLOADED: LogLimit = LogLimit::new();
+static OUTCOME_UNKNOWN: LogLimit = LogLimit::new();
+
 impl From<Error> for Problem {
     fn from(e: Error) -> Self {
         let problem = |code, detail: &'static str| Self::new(code, detail);
@@ -286,11 +290,15 @@ impl From<Error> for Problem {
                 ),
             ),
             Error::Overloaded(why) => {
-                tracing::warn!(why, "request rejected: overloaded");
+                if let Some(omitted) = OVERLOADED.admit() {
+                    tracing::warn!(why, omitted, "request rejected: overloaded");
+                }
                 Self::overloaded()
             }
             Error::CommitUnknown(why) => {
-                tracing::error!(why, "commit outcome unknown");
+                if let Some(omitted) = OUTCOME_UNKNOWN.admit() {
+                    tracing::error!(why, omitted, "commit outcome unknown");
+                }
                 Self::outcome_unknown()
             }
             Error::Installation(why) | Error::Internal(why) => {

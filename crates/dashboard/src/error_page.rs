@@ -12,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::BodyError;
@@ -106,6 +107,8 @@ impl PageError {
     }
 }
 
+static UNAVAILABLE: LogLimit = LogLimit::new();
+
 impl From<Error> for PageError {
     fn from(error: Error) -> Self {
         match error {
@@ -125,7 +128,9 @@ impl From<Error> for PageError {
             Error::Conflict(reason) => Self::failed(&reasons::conflict(&reason)),
             Error::NotCancellable(reason) => Self::failed(not_cancellable(reason)),
             Error::RequestInFlight | Error::Overloaded(_) | Error::CommitUnknown(_) => {
-                tracing::warn!(%error, "page temporarily unavailable");
+                if let Some(omitted) = UNAVAILABLE.admit() {
+                    tracing::warn!(%error, omitted, "page temporarily unavailable");
+                }
                 let text = "The service is temporarily unavailable. Try again in a few seconds.";
                 Self::message(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", text)
             }

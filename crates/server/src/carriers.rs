@@ -99,6 +99,7 @@ pub(crate) async fn start(
                     window: c.window,
                     rate: c.rate,
                     status_map: c.status_map()?,
+                    receipts: c.receipts(),
                     ..SmppOptions::new(&c.name, &c.host, c.port)
                 };
                 carriers.push(smpp_carrier(number, options));
@@ -109,8 +110,9 @@ pub(crate) async fn start(
 }
 
 fn smpp_carrier(id: CarrierId, options: SmppOptions) -> ConfiguredCarrier {
-    let (name, window) = (options.name.clone(), usize::from(options.window));
-    ConfiguredCarrier { id, name, carrier: Box::new(SmppCarrier::new(options)), window }
+    let (name, window, receipts) =
+        (options.name.clone(), usize::from(options.window), options.receipts);
+    ConfiguredCarrier { id, name, carrier: Box::new(SmppCarrier::new(options)), window, receipts }
 }
 
 fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> ConfiguredCarrier {

@@ -4,6 +4,7 @@ use crate::config::secret::ConfigSecret;
 use anyhow::{Context, bail};
 use heliograph_carrier::smpp::command::status::{ESME_RINVBNDSTS, ESME_ROK};
 use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
 use ipnet::IpNet;
@@ -189,6 +190,8 @@ pub(crate) struct CarrierConfig {
     #[serde(default)]
     pub(crate) rate: u32,
     #[serde(default)]
+    receipts: CarrierReceipts,
+    #[serde(default)]
     status_map: BTreeMap<String, CarrierStatus>,
 }
 
@@ -201,7 +204,28 @@ enum CarrierStatus {
     Throttled,
 }
 
+/// The delivery receipts of a carrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum CarrierReceipts {
+    #[default]
+    All,
+    First,
+    Last,
+    None,
+}
+
 impl CarrierConfig {
+    /// Returns the receipts that the carrier sends for a message of several parts.
+    pub(crate) const fn receipts(&self) -> ReceiptPolicy {
+        match self.receipts {
+            CarrierReceipts::All => ReceiptPolicy::All,
+            CarrierReceipts::First => ReceiptPolicy::First,
+            CarrierReceipts::Last => ReceiptPolicy::Last,
+            CarrierReceipts::None => ReceiptPolicy::None,
+        }
+    }
+
     /// Returns the meaning of the statuses that the carrier uses differently.
     pub(crate) fn status_map(&self) -> anyhow::Result<StatusMap> {
         let read = |(key, status): (&String, &CarrierStatus)| {

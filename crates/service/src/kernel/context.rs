@@ -6,7 +6,7 @@ use heliograph_domain::carrier::RoutingTable;
 use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
 use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::{AccountId, CarrierId, Ids, NodeId};
-use heliograph_domain::originator::Originator;
+use heliograph_domain::originator::{BadOriginator, Originator};
 use heliograph_domain::rate::Rates;
 use heliograph_domain::secret::{Random, Token};
 use heliograph_domain::time::{Clock, Timestamp};
@@ -70,6 +70,19 @@ impl NumberOwners {
     /// another account, which would receive the replies.
     pub fn allow(&self, account: AccountId, originator: &Originator) -> bool {
         self.0.get(originator.as_str()).is_none_or(|owner| *owner == account)
+    }
+
+    /// Parses the originator of a reply. An assigned number of the account is used as it is, also if
+    /// it is neither a usual short code nor an international number.
+    pub fn originator(
+        &self,
+        account: AccountId,
+        text: &str,
+    ) -> std::result::Result<Originator, BadOriginator> {
+        match self.0.get(text) {
+            Some(owner) if *owner == account => Ok(Originator::from_stored(text.to_owned())),
+            _ => text.parse(),
+        }
     }
 }
 

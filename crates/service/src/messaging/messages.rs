@@ -133,8 +133,10 @@ pub async fn send(
 #[boxed]
 pub async fn send_keyword_reply(cx: &Context, writer: &Writer, answer: KeywordReply) -> Result<()> {
     let KeywordReply { account, mode, from, to, text } = answer;
-    let quote = price::quote(&cx.settings(), mode, to, text.as_str(), None)?;
-    let originator = from.parse().map_err(|_| Error::NotFound)?;
+    let settings = cx.settings();
+    let quote = price::quote(&settings, mode, to, text.as_str(), None)?;
+    let originator = settings.number_owners.originator(account, &from);
+    let originator = originator.map_err(|_| Error::NotFound)?;
     let send = SendRequest {
         originator,
         recipient: to,

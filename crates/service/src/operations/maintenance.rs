@@ -10,8 +10,6 @@ use crate::messaging::progress;
 use crate::operations::stats;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::EventId;
-use heliograph_domain::message::{Failure, FailureCode};
-use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::identity::accounts;
 use heliograph_store::messaging::carrier_refs;
@@ -129,12 +127,7 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> StoreResult<()>
         if overdue.is_empty() {
             return Ok(());
         }
-        let timeout = ReceiptOutcome::Failed(Failure::new(FailureCode::ReceiptTimeout));
-        let receipts = overdue.into_iter().map(|(carrier, smsc_id, recipient)| {
-            let outcome = timeout.clone();
-            (carrier, Receipt { smsc_id, recipient, destination: None, outcome })
-        });
-        submit(writer, Progress { receipts: receipts.collect(), ..Progress::default() }).await?;
+        submit(writer, Progress { overdue, ..Progress::default() }).await?;
     }
 }
 

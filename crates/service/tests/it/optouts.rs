@@ -20,10 +20,12 @@ use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::progress::RecordProgress;
 use heliograph_service::kernel::error::Error;
 use heliograph_service::kernel::idempotency::{IdempotentOutcome, IdempotentRequest, OPTOUT_LISTS};
+use heliograph_service::messaging::conversations;
 use heliograph_service::messaging::dispatch::evaluate_outcomes;
 use heliograph_service::messaging::inbound;
 use heliograph_service::messaging::messages::{self, SendRequest};
 use heliograph_service::operations::maintenance;
+use heliograph_service::operations::numbers;
 use heliograph_store::idempotency::{SEND_SMS, ScopedKey};
 use heliograph_testing::TestDb;
 use std::sync::Arc;
@@ -287,6 +289,26 @@ async fn an_assigned_number_is_an_originator_of_its_account_only() {
         node.send(caller, from("447700900001")).await;
     }
     node.send(&ann, from(NUMBER)).await;
+}
+
+/// A short code may begin with zeros, and a long number need not be possible in its country.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unusual_numbers_answer_and_are_originators_of_replies() {
+    let db = TestDb::new().await;
+    let (mut node, ann) = start(&db).await;
+    for number in ["0123", "123456789"] {
+        let all = [(number.to_owned(), "ann@example.com".to_owned())];
+        numbers::assign(&node.cx, &all).await.unwrap();
+        load_number_owners(&mut node).await;
+        let help = IncomingSms { to: number.to_owned(), ..incoming("HELP") };
+        let answer = receive(&node, vec![help]).await.pop().unwrap();
+        node.writing(async |w| messages::send_keyword_reply(&node.cx, &w, answer).await)
+            .await
+            .unwrap();
+        let from = conversations::reply_originator(&node.cx, &ann, ANN).await.unwrap().unwrap();
+        assert_eq!(from.as_str(), number);
+        node.send(&ann, SendRequest { originator: from, ..text("Hello") }).await;
+    }
 }
 
 /// Bob sent from the number before it was assigned to Ann, and from one that nobody has.
