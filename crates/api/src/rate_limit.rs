@@ -40,11 +40,6 @@ impl RateLimit {
         Self { share, current: RwLock::default() }
     }
 
-    /// Returns whether there is a limit.
-    pub(crate) fn is_enabled(&self) -> bool {
-        *self.share.borrow() > 0
-    }
-
     /// Counts a request of this key; returns `None` if there is no limit.
     pub(crate) fn check(&self, key: ApiKeyId) -> Option<RateLimitDecision> {
         let quota = NonZeroU32::new(*self.share.borrow())?;

@@ -74,7 +74,9 @@ pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), Pa
         Error::TooManyParts { parts, allowed } => {
             errors.add("text", limits::message_parts(parts, allowed))
         }
-        Error::InsufficientBalance => errors.add(FORM_ERROR, reasons::NO_BALANCE),
+        Error::PriceNotCovered(shortfall) => {
+            errors.add(FORM_ERROR, reasons::not_covered(&shortfall));
+        }
         Error::IdempotencyKeyReused => errors.add(FORM_ERROR, reasons::ALREADY_SENT),
         other => return Err(other.into()),
     }

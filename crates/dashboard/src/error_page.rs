@@ -117,7 +117,10 @@ impl From<Error> for PageError {
             Error::Scope(_) => Self::forbidden(),
             Error::InvalidEndpoint(why) => Self::failed(&sentence(&endpoints::invalid(&why))),
             Error::WeakPassword(why) => Self::failed(&why.to_string()),
-            Error::InsufficientBalance => Self::failed(reasons::NO_BALANCE),
+            Error::InsufficientBalance => {
+                Self::failed("Insufficient balance: the balance of an account cannot be negative.")
+            }
+            Error::PriceNotCovered(shortfall) => Self::failed(&reasons::not_covered(&shortfall)),
             Error::RecipientOptedOut => Self::failed(reasons::OPTED_OUT),
             Error::DestinationNotAllowed(reason) => Self::failed(reasons::refused(reason)),
             Error::SenderNotAllowed => Self::failed(limits::SENDER_NOT_ALLOWED),

@@ -50,6 +50,7 @@ impl PeriodicTask for Maintenance {
         if n.is_multiple_of(EXPIRE_EVERY) {
             maintenance::match_early_receipts(context, writer).await?;
             maintenance::expire_messages(context, writer).await?;
+            maintenance::delete_expired_endpoints(context).await?;
             for confirmation in maintenance::finish_inbound(context, writer).await? {
                 if let Err(error) =
                     messages::send_keyword_reply(context, writer, confirmation).await

@@ -1,19 +1,21 @@
 //! The `heliograph serve` command: wires up all layers, runs the node and shuts it down gracefully.
 
-use crate::config::Config;
+use crate::config::{Config, NumberConfig};
+use crate::http::HttpSettings;
+use crate::number_owners::NumberOwnersTask;
 use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
-use crate::{carriers, certificate_reload, config, data_dir, http, key_usage};
-use crate::{rate_limit_share, safety, telemetry, welcome};
+use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http, key_usage};
+use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
-use heliograph_api::{ApiState, RateLimit};
+use heliograph_api::{ApiState, ProblemDocuments, RateLimit};
 use heliograph_dashboard::{DashboardState, SignInThrottle};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
-use heliograph_engine::{Engine, Mailer};
-use heliograph_http::{CertificateReloader, ServerOptions, Tls, read_certificate};
-use heliograph_service::group_commit;
+use heliograph_engine::{Engine, Mailer, PeriodicTask};
+use heliograph_http::{CertificateReloader, ServerOptions, Tls, TrustedProxies, read_certificate};
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::identity::api_keys::Keyring;
 use heliograph_service::identity::passwords::{self, Passwords};
@@ -27,7 +29,6 @@ use heliograph_service::webhooks::events::DeliveryQueues;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{self, Signal, SignalKind};
 use tokio::sync::{Notify, watch};
@@ -61,7 +62,8 @@ fn require_tls(config: &Config) -> anyhow::Result<()> {
 
 /// Warns about risks of the configuration, and rejects those that would lose money.
 fn refuse_unsafe(config: &Config) -> anyhow::Result<()> {
-    let found = safety::assess(config)?;
+    let mut found = safety::assess(config)?;
+    found.warnings.extend(config::unknown_variables());
     found.warnings.iter().for_each(|warning| tracing::warn!("configuration: {warning}"));
     match found.errors.is_empty() {
         true => Ok(()),
@@ -78,6 +80,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let _lock = data_dir::lock(data)?;
     // Before anything runs that would have to be stopped again.
     let listener = roles.contains(&NodeRole::Web).then(|| bind(&config)).transpose()?;
+    let metrics_listener = metrics_access::bind(&config)?;
     let db = open_database(&config).await?;
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
@@ -85,8 +88,9 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let context = service_context::build(db, node, settings);
     carriers::preflight(&context, &config, roles).await?;
     assign_numbers(&context, &config).await?;
-    let number_owners = numbers::owners(&context).await?;
-    settings_sender.send_modify(|settings| Arc::make_mut(settings).number_owners = number_owners);
+    let mut owners = NumberOwnersTask { context: context.clone(), settings: settings_sender };
+    // Before the first message is accepted.
+    owners.turn().await?;
     let (message_queues, delivery_queues) = (DispatchQueues::default(), DeliveryQueues::default());
     let (to_writer, inbox) = writer::channel();
     let deps = WriterDeps {
@@ -94,11 +98,12 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
         dispatch_queues: message_queues.clone(),
         delivery_queues: delivery_queues.clone(),
     };
-    let writer = start_writer(deps, inbox)?;
+    let writer = writer_thread::start(deps, inbox)?;
     let mut running = RunningNode::new(writer, config.limits.max_in_flight);
     let keyring = Keyring::default();
     let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
     running.background.spawn(usage);
+    running.background.spawn(owners.run(running.stop.subscribe()));
     let certificate = certificate.filter(|_| roles.contains(&NodeRole::Web));
     let tls = start_reloading(hangup, certificate, &mut running);
     let node = Node {
@@ -117,6 +122,19 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     }
     // The writer ends when its last handle is gone.
     drop(node);
+    if let Some(listener) = metrics_listener {
+        let problems = ProblemDocuments::default();
+        let options = ServerOptions {
+            gate: running.drain_controller.gate(),
+            proxies: TrustedProxies::default(),
+            tls: None,
+            open_files: files,
+            errors: http::error_documents(&context, problems),
+        };
+        let access = metrics_access::own_listener(&config)?;
+        tracing::info!(address = %listener.local_addr()?, "serving metrics");
+        running.web.spawn(http::run_metrics(listener, access, context.clone(), options));
+    }
     let result = running.until_stopped().await;
     key_usage::flush(&context, &keyring).await;
     rate_limit_share::leave(&context, config.limits.requests_per_second).await;
@@ -179,25 +197,46 @@ impl Node<'_> {
             gate: gate.clone(),
         };
         let rate_limit = RateLimit::new(shares);
-        let api = ApiState::new(context, writer, self.keyring.clone(), rate_limit, gate.clone());
-        let behind_proxy = self.config.server.behind_proxy;
-        let options = ServerOptions { gate, behind_proxy, tls, open_files: files };
-        running.web.spawn(http::run(listener, api, dashboard, options));
+        let server = &self.config.server;
+        let problems = ProblemDocuments { base_url: server.public_base_url() };
+        let options = ServerOptions {
+            gate: gate.clone(),
+            proxies: TrustedProxies::new(server.proxies()),
+            tls,
+            open_files: files,
+            errors: http::error_documents(&context, problems.clone()),
+        };
+        let api = ApiState::new(context, writer, self.keyring.clone(), rate_limit, gate)
+            .with_metrics_access(metrics_access::main_listener(self.config)?);
+        let settings = HttpSettings { require_https: server.behind_proxy, problems };
+        running.web.spawn(http::run(listener, api, dashboard, settings, options));
         Ok(())
     }
 }
 
-/// Assigns the configured phone numbers to their accounts.
+/// Assigns the configured phone numbers to their accounts. A number that belongs to another account
+/// is not moved, because a mistake would redirect messages silently.
 async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()> {
-    let numbers =
-        config.numbers.iter().map(|n| (n.number.clone(), n.account.trim().to_lowercase()));
-    let numbers: Vec<_> = numbers.collect();
-    match numbers::assign(context, &numbers).await {
-        Err(Error::Conflict(ConflictReason::UnknownAccount(email))) => {
-            bail!("numbers: there is no account for {email}: see 'heliograph account list'")
+    for NumberConfig { number, account } in &config.numbers {
+        let account = account_lookup::find(context, account).await.context("numbers")?;
+        match numbers::assign(context, number, account.id).await {
+            Err(Error::Conflict(ConflictReason::NumberAssigned(owner))) => {
+                let owner = account_lookup::find(context, &AccountRef::Id(owner)).await?;
+                bail!(
+                    "numbers: {number} belongs to account {} ({}), but [[numbers]] names account {} ({}); to move it, run \
+                     'heliograph number move {number} --account {}'; to keep it, set account = \"{}\" in [[numbers]]",
+                    owner.id,
+                    owner.name,
+                    account.id,
+                    account.name,
+                    account.id,
+                    owner.id
+                )
+            }
+            other => other?,
         }
-        other => Ok(other?),
     }
+    Ok(())
 }
 
 /// Loads the TLS certificate, if one is configured.
@@ -253,12 +292,4 @@ async fn announce(context: &Context, config: &Config, address: SocketAddr) -> an
         .await?;
     tracing::info!(scheme, %address, "listening");
     Ok(())
-}
-
-/// Starts the writer (group commit) on a thread of its own: on SQLite its statements block the
-/// calling thread, and on PostgreSQL the writer drives its own connection.
-fn start_writer(deps: WriterDeps, inbox: writer::Inbox) -> anyhow::Result<JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let body = move || runtime.block_on(group_commit::run::run(deps, inbox));
-    Ok(std::thread::Builder::new().name("writer".to_owned()).spawn(body)?)
 }

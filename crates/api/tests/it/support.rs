@@ -62,15 +62,16 @@ impl TestApi {
         let router = heliograph_api::router(state.clone())
             .fallback(async |uri: Uri| heliograph_api::not_found(uri.path()))
             .method_not_allowed_fallback(async || heliograph_api::method_not_allowed());
-        let except = heliograph_api::MONITORING_PATHS;
         let in_flight = InFlightLimit {
             gate: drain.gate(),
             clients: UsageLimit::default(),
-            except,
+            except: heliograph_api::ALWAYS_SERVED,
+            while_draining: heliograph_api::SERVED_WHILE_DRAINING,
             reject: heliograph_api::overloaded,
             reject_client: heliograph_api::too_many_open_requests,
         };
-        let middleware = ProblemDocuments.around(RateLimitByKey(state)).around(in_flight);
+        let middleware =
+            ProblemDocuments::default().around(RateLimitByKey(state)).around(in_flight);
         let service = AroundService::new(middleware, router);
         let service = BoxCloneService::new(service);
         let redaction = Redaction::new(context.db.now());
@@ -94,7 +95,7 @@ impl TestApi {
         let made = accounts::create(&self.context, email, "EUR", false).await.unwrap().unwrap();
         let (amount, note) = (Amount(balance), CreditNote::default());
         if balance > 0 {
-            accounts::credit(&self.context, made, amount, &note).await.unwrap();
+            accounts::credit(&self.context, &Actor::operator(made), amount, &note).await.unwrap();
         }
         made
     }

@@ -137,8 +137,8 @@ pub(super) async fn replay(
         ]),
     };
     let once = posted.form.request_key()?;
-    let caller = posted.request.caller();
-    let done = replay::replay_once(&app.context, &caller, endpoint.id, again, once).await;
+    let (caller, actor) = (posted.request.caller(), posted.request.actor());
+    let done = replay::replay_once(&app.context, &caller, &actor, endpoint.id, again, once).await;
     match done {
         Ok(None | Some(1..)) => Ok(session::redirect_with_notice(&path, "replayed")),
         Ok(Some(0)) => {

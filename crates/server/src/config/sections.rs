@@ -4,13 +4,14 @@ use crate::config::secret::ConfigSecret;
 use anyhow::{Context, bail};
 use heliograph_carrier::smpp::command::status::{ESME_RINVBNDSTS, ESME_ROK};
 use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use url::Url;
 
@@ -41,6 +42,8 @@ pub(crate) struct ServerConfig {
     pub(crate) tls_cert: Option<PathBuf>,
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) behind_proxy: bool,
+    #[serde(deserialize_with = "addresses")]
+    pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) data_dir: String,
 }
 
@@ -54,12 +57,38 @@ impl Default for ServerConfig {
             tls_cert,
             tls_key,
             behind_proxy: false,
+            trusted_proxies: vec![LOOPBACK_V4.into(), LOOPBACK_V6.into()],
             data_dir: "data".to_owned(),
         }
     }
 }
 
+/// The addresses of the local machine.
+const LOOPBACK_V4: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8);
+const LOOPBACK_V6: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128);
+
+/// Reads networks, and single addresses.
+fn addresses<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
+    let read = |text: String| match text.parse::<IpAddr>() {
+        Ok(address) => Ok(IpNet::from(address)),
+        Err(_) => range(&text, "use an address, or CIDR notation such as 10.1.0.0/16"),
+    };
+    let all = Vec::<String>::deserialize(d)?.into_iter().map(read);
+    all.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
+}
+
 impl ServerConfig {
+    /// Returns the proxies whose headers are trusted.
+    pub(crate) fn proxies(&self) -> &[IpNet] {
+        if self.behind_proxy { &self.trusted_proxies } else { &[] }
+    }
+
+    /// Returns `public_url` without a trailing slash; empty if it is not set.
+    pub(crate) fn public_base_url(&self) -> String {
+        let url = self.public_url.as_ref().map(Url::as_str).unwrap_or_default();
+        url.trim_end_matches('/').to_owned()
+    }
+
     /// Returns the certificate and key files, if HTTPS is configured.
     pub(crate) fn tls(&self) -> anyhow::Result<Option<(&Path, &Path)>> {
         match (&self.tls_cert, &self.tls_key) {
@@ -78,8 +107,8 @@ impl ServerConfig {
 impl Config {
     /// Returns the base URL of the dashboard and the API, without a trailing slash.
     pub(crate) fn base_url(&self) -> anyhow::Result<String> {
-        if let Some(url) = &self.server.public_url {
-            return Ok(url.as_str().trim_end_matches('/').to_owned());
+        if self.server.public_url.is_some() {
+            return Ok(self.server.public_base_url());
         }
         let scheme = if self.server.tls()?.is_some() { "https" } else { "http" };
         Ok(format!("{scheme}://{}", self.server.listen))
@@ -289,7 +318,27 @@ fn in_words<S: Serializer>(amount: &Option<Amount>, s: S) -> Result<S::Ok, S::Er
 #[serde(deny_unknown_fields)]
 pub(crate) struct NumberConfig {
     pub(crate) number: String,
-    pub(crate) account: String,
+    #[serde(deserialize_with = "account", serialize_with = "account_text")]
+    pub(crate) account: AccountRef,
+}
+
+/// The ID of an account may be written as a number or as text.
+fn account<'de, D: Deserializer<'de>>(d: D) -> Result<AccountRef, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Id(u32),
+        Text(String),
+    }
+    let text = match Written::deserialize(d)? {
+        Written::Id(id) => id.to_string(),
+        Written::Text(text) => text,
+    };
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+fn account_text<S: Serializer>(account: &AccountRef, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(account)
 }
 
 /// The automatic replies to keywords; an empty text sends nothing.
@@ -311,20 +360,23 @@ pub(crate) struct WebhooksConfig {
 }
 
 fn ranges<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
-    let read = |text: String| {
-        let example = "use CIDR notation such as 10.1.0.0/16, or 10.1.2.3/32 for one address";
-        let range: IpNet =
-            text.parse().map_err(|_| format!("invalid address range '{text}': {example}"))?;
-        let whole = range.trunc();
-        if whole != range {
-            return Err(format!(
-                "address range '{text}' has host bits set: use {whole} for the whole range"
-            ));
-        }
-        Ok(range)
-    };
+    let example = "use CIDR notation such as 10.1.0.0/16, or 10.1.2.3/32 for one address";
+    let read = |text: String| range(&text, example);
     let all = Vec::<String>::deserialize(d)?.into_iter().map(read);
     all.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
+}
+
+/// Reads a network.
+fn range(text: &str, example: &str) -> Result<IpNet, String> {
+    let range: IpNet =
+        text.parse().map_err(|_| format!("invalid address range '{text}': {example}"))?;
+    let whole = range.trunc();
+    if whole != range {
+        return Err(format!(
+            "address range '{text}' has host bits set: use {whole} for the whole range"
+        ));
+    }
+    Ok(range)
 }
 
 impl Default for WebhooksConfig {
@@ -345,11 +397,16 @@ pub(crate) enum LogFormat {
 pub(crate) struct TelemetryConfig {
     pub(crate) log: String,
     pub(crate) format: LogFormat,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics_token: Option<ConfigSecret>,
 }
 
 impl Default for TelemetryConfig {
     fn default() -> Self {
-        Self { log: "info".to_owned(), format: LogFormat::Text }
+        let (metrics_listen, metrics_token) = (None, None);
+        Self { log: "info".to_owned(), format: LogFormat::Text, metrics_listen, metrics_token }
     }
 }
 
@@ -375,6 +432,7 @@ impl Config {
         self.database_url()?;
         self.sealing_key()?;
         self.mail.transport()?;
+        self.telemetry.metrics_token.as_ref().map(ConfigSecret::reveal).transpose()?;
         for c in &self.carriers {
             c.password.reveal().with_context(|| format!("carriers: password of '{}'", c.name))?;
         }

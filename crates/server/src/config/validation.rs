@@ -1,5 +1,6 @@
 //! Validates ranges, uniqueness and dependencies between keys of the configuration.
 
+use crate::config::secret::ConfigSecret;
 use crate::config::{CarrierKind, Config, OptoutsConfig};
 use anyhow::bail;
 use heliograph_domain::money::Amount;
@@ -23,6 +24,11 @@ impl Config {
             bail!(
                 "server.public_url must be an http(s) URL without a path, such as https://sms.example.com, not '{url}'"
             );
+        }
+        if let Some(ConfigSecret::Plain(token)) = &self.telemetry.metrics_token
+            && token.len() < 16
+        {
+            bail!("telemetry.metrics_token must have at least 16 characters");
         }
         self.validate_carriers()?;
         self.validate_routes()?;

@@ -4,7 +4,7 @@ use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
-use crate::kernel::idempotency::{IdempotentOutcome, IdempotentRequest};
+use crate::kernel::idempotency::{IdempotentOutcome, IdempotentRequest, OPTOUT_NUMBERS};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::fields::{ListName, Note};
@@ -270,6 +270,22 @@ pub async fn add(
     }
     tx.commit().await?;
     Ok(IdempotentOutcome::Fresh(done))
+}
+
+/// Adds a number to a list as [`add`] does, without idempotency; returns whether it is new.
+#[boxed]
+pub async fn add_one(
+    cx: &Context,
+    caller: &Caller,
+    which: OptoutListRef,
+    new: NewOptout,
+) -> Result<bool> {
+    let keep = |_: &(Optout, bool)| String::new();
+    let asked = IdempotentRequest::new(caller, OPTOUT_NUMBERS, "", None, &keep);
+    match add(cx, caller, which, new, asked).await? {
+        IdempotentOutcome::Fresh((_, is_new)) => Ok(is_new),
+        IdempotentOutcome::Replayed(_) => Ok(false),
+    }
 }
 
 /// Adds imported numbers, each with a note, to a list; returns how many are new. Existing entries

@@ -115,6 +115,7 @@ pub async fn start(cx: &Context, tx: &mut Conn, new: NewSession<'_>) -> Result<T
         seen_at: now,
         address: origin.address.clone(),
         agent: origin.agent.chars().take(AGENT).collect(),
+        by_operator: method == SignInMethod::OperatorLink,
     };
     sessions::insert(tx, &session, &token.hash()).await?;
     let actor = Actor { account, user: Some(user), address: origin.address.clone() };

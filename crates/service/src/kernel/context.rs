@@ -61,8 +61,8 @@ pub struct Settings {
     pub webhook_retention: Duration,
 }
 
-/// The accounts of the numbers of `[[numbers]]`. A node reads them when it starts.
-#[derive(Clone, Default, Debug)]
+/// The accounts of the assigned numbers. A node reads them at its start and every ten seconds.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct NumberOwners(pub HashMap<String, AccountId>);
 
 impl NumberOwners {

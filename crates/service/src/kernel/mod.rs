@@ -9,4 +9,5 @@ pub mod idempotency;
 pub mod local_queue;
 pub mod metrics;
 pub mod notifier;
+pub mod security_log;
 pub mod writer;

@@ -7,4 +7,6 @@ pub mod heartbeat;
 pub mod maintenance;
 pub mod nodes;
 pub mod numbers;
+pub mod restored_access;
+pub mod sealing;
 pub mod stats;

@@ -297,8 +297,7 @@ async fn unusual_numbers_answer_and_are_originators_of_replies() {
     let db = TestDb::new().await;
     let (mut node, ann) = start(&db).await;
     for number in ["0123", "123456789"] {
-        let all = [(number.to_owned(), "ann@example.com".to_owned())];
-        numbers::assign(&node.cx, &all).await.unwrap();
+        numbers::assign(&node.cx, number, ann.account).await.unwrap();
         load_number_owners(&mut node).await;
         let help = IncomingSms { to: number.to_owned(), ..incoming("HELP") };
         let answer = receive(&node, vec![help]).await.pop().unwrap();

@@ -71,7 +71,8 @@ CREATE TABLE nodes (
   identity   uuid NOT NULL UNIQUE,
   started_at bigint NOT NULL,
   serving_at bigint NOT NULL DEFAULT 0,
-  heartbeat  bigint NOT NULL DEFAULT 0
+  committed_at bigint NOT NULL DEFAULT 0,
+  heartbeat    bigint NOT NULL DEFAULT 0
 );
 
 -- The primary key starts with the account, so one index serves both a lookup by id and an account's list.
@@ -82,7 +83,6 @@ CREATE TABLE messages (
   api_key         uuid,
   campaign        uuid,
   recipient       bigint NOT NULL,
-  country         text,
   originator      text NOT NULL,
   text            text NOT NULL,
   reference       text,
@@ -323,37 +323,41 @@ CREATE TABLE recovery_codes (
 );
 
 -- Dashboard sessions, with the account and mode that each shows. Session tokens, magic-link tokens, invitation tokens
--- and recovery codes are stored only as SHA-256 hashes.
+-- and recovery codes are stored only as SHA-256 hashes. `by_operator` marks a session that began with a sign-in link
+-- which an operator created, and such a link.
 CREATE TABLE sessions (
-  hash       bytea PRIMARY KEY,
-  id         uuid NOT NULL,
-  user_id    uuid NOT NULL REFERENCES users (id),
-  account    bigint NOT NULL REFERENCES accounts (id),
-  mode       smallint NOT NULL,
-  created_at bigint NOT NULL,
-  seen_at    bigint NOT NULL,
-  address    text NOT NULL,
-  agent      text NOT NULL
+  hash        bytea PRIMARY KEY,
+  id          uuid NOT NULL,
+  user_id     uuid NOT NULL REFERENCES users (id),
+  account     bigint NOT NULL REFERENCES accounts (id),
+  mode        smallint NOT NULL,
+  created_at  bigint NOT NULL,
+  seen_at     bigint NOT NULL,
+  address     text NOT NULL,
+  agent       text NOT NULL,
+  by_operator smallint NOT NULL
 );
 CREATE INDEX sessions_user ON sessions (user_id, id);
 
 -- Links that work once: to sign in, to reset a password, or to enter the second factor after the password.
 CREATE TABLE magic_links (
-  hash       bytea PRIMARY KEY,
-  user_id    uuid NOT NULL REFERENCES users (id),
-  kind       smallint NOT NULL,
-  created_at bigint NOT NULL,
-  expires_at bigint NOT NULL
+  hash        bytea PRIMARY KEY,
+  user_id     uuid NOT NULL REFERENCES users (id),
+  kind        smallint NOT NULL,
+  created_at  bigint NOT NULL,
+  expires_at  bigint NOT NULL,
+  by_operator smallint NOT NULL
 );
 CREATE INDEX magic_links_user ON magic_links (user_id);
 
--- Pending invitations to an account. The invited person becomes a user on acceptance.
+-- Pending invitations to an account. The invited person becomes a user on acceptance, if `invited_by` may still invite.
 CREATE TABLE invitations (
   hash       bytea PRIMARY KEY,
   id         uuid NOT NULL,
   account    bigint NOT NULL REFERENCES accounts (id),
   email      text NOT NULL,
   role       smallint NOT NULL,
+  invited_by uuid NOT NULL REFERENCES users (id),
   created_at bigint NOT NULL,
   expires_at bigint NOT NULL
 );

@@ -73,7 +73,8 @@ CREATE TABLE nodes (
   identity   BLOB NOT NULL UNIQUE,
   started_at INTEGER NOT NULL,
   serving_at INTEGER NOT NULL DEFAULT 0,
-  heartbeat  INTEGER NOT NULL DEFAULT 0
+  committed_at INTEGER NOT NULL DEFAULT 0,
+  heartbeat    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The primary key starts with the account, so one index serves both a lookup by id and an account's list.
@@ -84,7 +85,6 @@ CREATE TABLE messages (
   api_key         BLOB,
   campaign        BLOB,
   recipient       INTEGER NOT NULL,
-  country         TEXT,
   originator      TEXT NOT NULL,
   text            TEXT NOT NULL,
   reference       TEXT,
@@ -323,37 +323,41 @@ CREATE TABLE recovery_codes (
 ) STRICT, WITHOUT ROWID;
 
 -- Dashboard sessions, with the account and mode that each shows. Session tokens, magic-link tokens, invitation tokens
--- and recovery codes are stored only as SHA-256 hashes.
+-- and recovery codes are stored only as SHA-256 hashes. `by_operator` marks a session that began with a sign-in link
+-- which an operator created, and such a link.
 CREATE TABLE sessions (
-  hash       BLOB PRIMARY KEY,
-  id         BLOB NOT NULL,
-  user_id    BLOB NOT NULL REFERENCES users (id),
-  account    INTEGER NOT NULL REFERENCES accounts (id),
-  mode       INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  seen_at    INTEGER NOT NULL,
-  address    TEXT NOT NULL,
-  agent      TEXT NOT NULL
+  hash        BLOB PRIMARY KEY,
+  id          BLOB NOT NULL,
+  user_id     BLOB NOT NULL REFERENCES users (id),
+  account     INTEGER NOT NULL REFERENCES accounts (id),
+  mode        INTEGER NOT NULL,
+  created_at  INTEGER NOT NULL,
+  seen_at     INTEGER NOT NULL,
+  address     TEXT NOT NULL,
+  agent       TEXT NOT NULL,
+  by_operator INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_user ON sessions (user_id, id);
 
 -- Links that work once: to sign in, to reset a password, or to enter the second factor after the password.
 CREATE TABLE magic_links (
-  hash       BLOB PRIMARY KEY,
-  user_id    BLOB NOT NULL REFERENCES users (id),
-  kind       INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  expires_at INTEGER NOT NULL
+  hash        BLOB PRIMARY KEY,
+  user_id     BLOB NOT NULL REFERENCES users (id),
+  kind        INTEGER NOT NULL,
+  created_at  INTEGER NOT NULL,
+  expires_at  INTEGER NOT NULL,
+  by_operator INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX magic_links_user ON magic_links (user_id);
 
--- Pending invitations to an account. The invited person becomes a user on acceptance.
+-- Pending invitations to an account. The invited person becomes a user on acceptance, if `invited_by` may still invite.
 CREATE TABLE invitations (
   hash       BLOB PRIMARY KEY,
   id         BLOB NOT NULL,
   account    INTEGER NOT NULL REFERENCES accounts (id),
   email      TEXT NOT NULL,
   role       INTEGER NOT NULL,
+  invited_by BLOB NOT NULL REFERENCES users (id),
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -32,6 +32,9 @@ record! {
         pub address: String,
         /// The user agent of the sign-in.
         pub agent: String,
+        /// True if the session began with a sign-in link that an operator created for somebody
+        /// else.
+        pub by_operator: bool,
     }
 }
 

@@ -17,6 +17,7 @@ record! {
         identity: Uuid,
         started_at: Timestamp,
         serving_at: Timestamp,
+        committed_at: Timestamp,
         heartbeat: i64,
     }
 }
@@ -68,6 +69,14 @@ pub async fn heartbeats(conn: &mut Conn) -> StoreResult<Vec<(NodeId, i64)>> {
 pub async fn end_heartbeat(tx: &mut Conn, node: NodeId, value: i64) -> StoreResult<bool> {
     let sql = "UPDATE nodes SET heartbeat = 0 WHERE id = $1 AND heartbeat = $2";
     Ok(tx.execute(sql, &[node.value(), value.into()]).await? > 0)
+}
+
+static SET_COMMITTED: Sql = Sql::new(|| NODES.update_one(columns!(NodeRow: committed_at)));
+
+/// Records that a node can commit, which is true once the transaction is committed.
+pub async fn record_commit(tx: &mut Conn, node: NodeId, at: Timestamp) -> StoreResult<()> {
+    tx.execute(&SET_COMMITTED, &[node.value(), at.value()]).await?;
+    Ok(())
 }
 
 /// Returns the number of other Heliograph processes that are connected to this database. PostgreSQL
