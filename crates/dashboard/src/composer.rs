@@ -70,6 +70,7 @@ pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), Pa
     match error {
         Error::RecipientOptedOut => errors.add("recipient", reasons::OPTED_OUT),
         Error::DestinationNotAllowed(reason) => errors.add("recipient", reasons::refused(reason)),
+        Error::SenderNotAllowed => errors.add("originator", limits::SENDER_NOT_ALLOWED),
         Error::TooManyParts { parts, allowed } => {
             errors.add("text", limits::message_parts(parts, allowed))
         }

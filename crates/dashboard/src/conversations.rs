@@ -182,7 +182,9 @@ async fn reply(
     let mut errors = FieldErrors::default();
     let text = composer::message_text(&form, &mut errors);
     // The originator shown on the page: the recipient may have texted another number since.
-    let from = Some(form.text("from")).filter(|from| !from.is_empty()).map(str::parse);
+    let from = Some(form.text("from")).filter(|from| !from.is_empty());
+    let settings = cx.settings();
+    let from = from.map(|from| settings.number_owners.originator(caller.account, from));
     match (from.transpose(), text) {
         (Ok(Some(from)), Some(text)) => {
             let key = composer::idempotency_key(&form)?;
@@ -196,9 +198,11 @@ async fn reply(
         (Ok(None) | Err(_), _) => errors.add("text", NO_ORIGINATOR),
     }
     // The form has one field, which shows all errors.
-    let message = errors.get("recipient").to_owned();
-    if !message.is_empty() {
-        errors.add("text", message);
+    for field in ["recipient", "originator"] {
+        let message = errors.get(field).to_owned();
+        if !message.is_empty() {
+            errors.add("text", message);
+        }
     }
     let open = Some(Open { number, before: None });
     show(&app, &request, open, ("", ReplyForm { text: composer::text(&form), errors })).await

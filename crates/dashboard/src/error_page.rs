@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use heliograph_domain::account_limit::AccountLimit;
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::BodyError;
@@ -113,6 +114,8 @@ impl PageError {
     }
 }
 
+static UNAVAILABLE: LogLimit = LogLimit::new();
+
 impl From<Error> for PageError {
     fn from(error: Error) -> Self {
         match error {
@@ -127,6 +130,7 @@ impl From<Error> for PageError {
             Error::PriceNotCovered(shortfall) => Self::failed(&reasons::not_covered(&shortfall)),
             Error::RecipientOptedOut => Self::failed(reasons::OPTED_OUT),
             Error::DestinationNotAllowed(reason) => Self::failed(reasons::refused(reason)),
+            Error::SenderNotAllowed => Self::failed(limits::SENDER_NOT_ALLOWED),
             Error::TooManyParts { parts, allowed } => {
                 Self::failed(&limits::message_parts(parts, allowed))
             }
@@ -135,7 +139,9 @@ impl From<Error> for PageError {
             Error::Conflict(reason) => Self::failed(&reasons::conflict(&reason)),
             Error::NotCancellable(reason) => Self::failed(not_cancellable(reason)),
             Error::RequestInFlight | Error::Overloaded(_) | Error::CommitUnknown(_) => {
-                tracing::warn!(%error, "page temporarily unavailable");
+                if let Some(omitted) = UNAVAILABLE.admit() {
+                    tracing::warn!(%error, omitted, "page temporarily unavailable");
+                }
                 let text = "The service is temporarily unavailable. Try again in a few seconds.";
                 Self::message(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", text)
             }

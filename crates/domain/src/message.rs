@@ -228,7 +228,8 @@ pub struct MessageState {
     pub parts: u16,
     /// The number of parts that a carrier accepted.
     pub parts_accepted: u16,
-    /// The number of parts that were delivered.
+    /// The number of parts that were delivered; all of them after a receipt for the whole message,
+    /// even while some are queued.
     pub parts_delivered: u16,
     /// The price of one part.
     pub part_price: Amount,
@@ -284,6 +285,8 @@ pub enum MessageEvent {
     InDoubt,
     /// A part was delivered.
     PartDelivered,
+    /// All parts were delivered, by a receipt for the whole message.
+    AllPartsDelivered,
     /// A part will not be delivered.
     PartFailed(Failure),
     /// The account cancelled it.
@@ -324,7 +327,15 @@ pub fn apply(before: &MessageState, at: Timestamp, event: &MessageEvent) -> Opti
             s.parts_delivered += 1;
             deliver_if_complete(&mut s, at);
         }
-        (MessageStatus::Failed, MessageEvent::PartDelivered) if !s.late_receipt => {
+        (MessageStatus::Queued | MessageStatus::Sent, MessageEvent::AllPartsDelivered)
+            if s.parts_accepted > 0 && s.parts_delivered < s.parts =>
+        {
+            s.parts_delivered = s.parts;
+            deliver_if_complete(&mut s, at);
+        }
+        (MessageStatus::Failed, MessageEvent::PartDelivered | MessageEvent::AllPartsDelivered)
+            if !s.late_receipt =>
+        {
             s.late_receipt = true
         }
         (MessageStatus::Queued, MessageEvent::Cancelled)
@@ -353,6 +364,8 @@ fn deliver_if_complete(s: &mut MessageState, at: Timestamp) {
 fn finish(s: &mut MessageState, at: Timestamp, status: MessageStatus) {
     s.status = status;
     s.done_at = Some(at);
+    // A receipt for the whole message counts parts that are not sent any more.
+    s.parts_delivered = s.parts_delivered.min(s.parts_accepted);
     s.reserved = Amount::ZERO;
     s.in_doubt = false;
 }

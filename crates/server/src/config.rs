@@ -6,7 +6,9 @@ mod show;
 mod validation;
 
 use anyhow::{Context, bail};
-pub(crate) use sections::{CarrierKind, Config, LogFormat, NumberConfig, SignUp, TelemetryConfig};
+pub(crate) use sections::{
+    CarrierKind, Config, LogFormat, NumberConfig, OptoutsConfig, SignUp, TelemetryConfig,
+};
 pub(crate) use show::{json, toml};
 use std::collections::HashMap;
 use std::path::Path;
@@ -82,6 +84,7 @@ const CARRIER_KEYS: &[&str] = &[
     "system_type",
     "window",
     "rate",
+    "receipts",
     "status_map",
 ];
 const ROUTE_KEYS: &[&str] = &["prefix", "carriers"];
@@ -308,6 +311,42 @@ mod tests {
         for key in CARRIER_KEYS.iter().chain(ROUTE_KEYS).chain(NUMBER_KEYS) {
             assert!(text.contains(&format!("# {key} = ")), "{key} is not in config.default.toml");
         }
+    }
+
+    #[test]
+    fn texts_that_could_not_be_sent_are_rejected() {
+        let long = "x".repeat(1_531);
+        for key in ["stop_reply", "start_reply", "help_reply"] {
+            let error = read(&format!("[optouts]\n{key} = '{long}'"), &[]).unwrap_err();
+            let expected = format!("optouts.{key}: The text needs 11 parts, but at most 10");
+            assert!(error.contains(&expected), "{error}");
+            assert!(read(&format!("[optouts]\n{key} = '{}'", &long[1..]), &[]).is_ok());
+        }
+        let carrier = "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'h'\npassword = 'p'\n";
+        for (key, longest) in [("system_id", 15), ("system_type", 12)] {
+            let with = |text: &str| read(&format!("{carrier}{key} = \"{text}\""), &[]);
+            assert!(with(&long[..longest]).is_ok());
+            for text in [&long[..=longest], "a\\u0000"] {
+                let error = with(text).unwrap_err();
+                assert!(error.contains(&format!("the {key} of 'a' must have at most")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn receipts_of_a_carrier_are_read() {
+        use heliograph_domain::carrier::ReceiptPolicy;
+        let carrier = "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'h'\npassword = 'p'\n";
+        for (line, policy) in [
+            ("", ReceiptPolicy::All),
+            ("receipts = 'first'", ReceiptPolicy::First),
+            ("receipts = 'last'", ReceiptPolicy::Last),
+            ("receipts = 'none'", ReceiptPolicy::None),
+        ] {
+            let config = read(&format!("{carrier}{line}"), &[]).unwrap();
+            assert_eq!(config.carriers[0].receipts(), policy);
+        }
+        assert!(read(&format!("{carrier}receipts = 'some'"), &[]).is_err());
     }
 
     #[test]

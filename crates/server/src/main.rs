@@ -11,6 +11,7 @@ mod key_usage;
 mod log;
 mod metrics_access;
 mod name_resolver;
+mod number_owners;
 mod output;
 mod rate_limit_share;
 mod rates;

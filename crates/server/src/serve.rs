@@ -2,6 +2,7 @@
 
 use crate::config::{Config, NumberConfig};
 use crate::http::HttpSettings;
+use crate::number_owners::NumberOwnersTask;
 use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
@@ -14,7 +15,7 @@ use heliograph_api::{ApiState, ProblemDocuments, RateLimit};
 use heliograph_dashboard::{DashboardState, LiveUpdates, PageRate, SignInThrottle};
 use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
-use heliograph_engine::{Authorities, Engine, Mailer};
+use heliograph_engine::{Authorities, Engine, Mailer, PeriodicTask};
 use heliograph_http::{CertificateReloader, ServerOptions, Tls, TrustedProxies, read_certificate};
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::identity::api_keys::Keyring;
@@ -87,10 +88,13 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let db = open_database(&config).await?;
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
-    let (_settings, settings) = watch::channel(Arc::new(settings));
+    let (settings_sender, settings) = watch::channel(Arc::new(settings));
     let context = service_context::build(&config, db, node, settings).await?;
     carriers::preflight(&context, &config, roles).await?;
     assign_numbers(&context, &config).await?;
+    let mut owners = NumberOwnersTask { context: context.clone(), settings: settings_sender };
+    // Before the first message is accepted.
+    owners.turn().await?;
     let (message_queues, delivery_queues) = (DispatchQueues::default(), DeliveryQueues::default());
     let (to_writer, inbox) = writer::channel();
     let deps = WriterDeps {
@@ -103,6 +107,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let keyring = Keyring::default();
     let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
     running.background.spawn(usage);
+    running.background.spawn(owners.run(running.stop.subscribe()));
     let certificate = certificate.filter(|_| roles.contains(&NodeRole::Web));
     let tls = start_reloading(hangup, certificate, &mut running);
     let node = Node {

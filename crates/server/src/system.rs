@@ -4,11 +4,12 @@ use heliograph_domain::id::Ids;
 use heliograph_domain::secret::Random;
 use heliograph_domain::time::{Clock, Timestamp};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use uuid::{Builder, Uuid};
 
-/// The machine's wall clock.
+/// The machine's clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SystemClock;
 
@@ -17,6 +18,11 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn monotonic(&self) -> Duration {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        START.elapsed()
     }
 }
 

@@ -120,6 +120,7 @@ pub(crate) fn operation() -> Operation {
             ProblemCode::InsufficientBalance,
             ProblemCode::RecipientOptedOut,
             ProblemCode::DestinationNotAllowed,
+            ProblemCode::SenderNotAllowed,
         ])
 }
 

@@ -20,7 +20,7 @@ use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_domain::wording::{limits, sentence};
 use heliograph_service::identity::account_limits;
-use heliograph_service::identity::accounts::{self, Member};
+use heliograph_service::identity::accounts::{self, MAX_CREDIT, Member};
 use heliograph_service::identity::magic_links;
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::error::Error;
@@ -272,6 +272,9 @@ async fn credit(
         form.text("idempotency_key").parse::<Uuid>().map_err(|_| PageError::invalid_form())?;
     let amount = match form.text("amount").parse::<Amount>() {
         Ok(Amount::ZERO) => Err("Enter an amount other than zero.".to_owned()),
+        Ok(amount) if amount > MAX_CREDIT || amount < -MAX_CREDIT => {
+            Err(format!("Enter at most {MAX_CREDIT} at a time."))
+        }
         other => other.map_err(|error| sentence(&error.to_string())),
     };
     let note: Option<CreditNote> = form.parse("note", &mut errors);

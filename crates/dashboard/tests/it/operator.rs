@@ -123,7 +123,7 @@ async fn an_account_gets_credit() {
     422
     Add credit
     Amount in EUR [10,5]
-    ✗ '10,5' is not a valid amount: use digits with at most six decimals, like 25.00.
+    ✗ '10,5' is not a valid amount: write it with a decimal point and without separators, like 1250.00 (at most six decimals).
     Note […]
     ✗ The note must not exceed 200 characters.
     (Add credit)

@@ -6,6 +6,7 @@ use heliograph_carrier::smpp::command::status::{ESME_RINVBNDSTS, ESME_ROK};
 use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
 use heliograph_domain::account_limit::{AccountLimit, AccountLimits};
 use heliograph_domain::account_ref::AccountRef;
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::egress_policy::{EgressPolicy, PortRange};
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
@@ -265,6 +266,8 @@ pub(crate) struct CarrierConfig {
     #[serde(default)]
     pub(crate) rate: u32,
     #[serde(default)]
+    receipts: CarrierReceipts,
+    #[serde(default)]
     status_map: BTreeMap<String, CarrierStatus>,
 }
 
@@ -277,7 +280,28 @@ enum CarrierStatus {
     Throttled,
 }
 
+/// The delivery receipts of a carrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum CarrierReceipts {
+    #[default]
+    All,
+    First,
+    Last,
+    None,
+}
+
 impl CarrierConfig {
+    /// Returns the receipts that the carrier sends for a message of several parts.
+    pub(crate) const fn receipts(&self) -> ReceiptPolicy {
+        match self.receipts {
+            CarrierReceipts::All => ReceiptPolicy::All,
+            CarrierReceipts::First => ReceiptPolicy::First,
+            CarrierReceipts::Last => ReceiptPolicy::Last,
+            CarrierReceipts::None => ReceiptPolicy::None,
+        }
+    }
+
     /// Returns the meaning of the statuses that the carrier uses differently.
     pub(crate) fn status_map(&self) -> anyhow::Result<StatusMap> {
         let read = |(key, status): (&String, &CarrierStatus)| {

@@ -192,6 +192,9 @@ pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> 
     accounts::balance(&mut conn, caller.account).await?.ok_or(Error::NotFound)
 }
 
+/// The largest amount of one credit or debit, a million: more is a typing error.
+pub const MAX_CREDIT: Amount = Amount(1_000_000_000_000);
+
 /// Credits an account manually, or debits it with a negative amount; the balance never falls below
 /// zero. `actor` names the account.
 ///

@@ -166,7 +166,8 @@ pub async fn reply_originator(
     let sender = person.to_string();
     let last = (InboundId(Uuid::max()), 1);
     let received = inbound_messages::list_for_sender(&mut conn, whose, &sender, last).await?;
-    if let Some(Ok(number)) = received.first().map(|m| m.to.parse()) {
+    let owners = &cx.settings().number_owners;
+    if let Some(Ok(number)) = received.first().map(|m| owners.originator(caller.account, &m.to)) {
         return Ok(Some(number));
     }
     let filter = MessageFilter { recipient: Some(person), ..MessageFilter::default() };

@@ -70,9 +70,10 @@ pub async fn receive(
                 let message = resolve(cx, tx, whole, now).await?;
                 let done = keywords::apply(cx, tx, &message, now).await?;
                 if message.account != inbound_messages::UNASSIGNED {
-                    let whose = (message.account, message.mode);
-                    taken.tally.add(whose, Measure::Inbound, 1);
-                    taken.tally.add(whose, Measure::OptedOut, done.opted_out.into());
+                    taken.tally.add((message.account, message.mode), Measure::Inbound, 1);
+                }
+                for account in done.opted_out {
+                    taken.tally.add((account, message.mode), Measure::OptedOut, 1);
                 }
                 confirmations.extend(done.confirmation);
                 taken.messages.push(message);

@@ -108,16 +108,20 @@ async fn shortfall(cx: &Context, caller: &Caller, price: Amount) -> Result<Short
 /// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::Scope`].
 pub fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quote> {
     caller.require_scope(Scope::Send)?;
-    price::quote(&cx.settings(), caller.mode, send.recipient, send.text.as_str(), send.max_parts)
+    let settings = cx.settings();
+    if !settings.number_owners.allow(caller.account, &send.originator) {
+        return Err(Error::SenderNotAllowed);
+    }
+    price::quote(&settings, caller.mode, send.recipient, send.text.as_str(), send.max_parts)
 }
 
 /// Accepts a message: when this returns, the message is durable and will be sent.
 ///
 /// # Errors
-/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::PriceNotCovered`],
-/// [`Error::RecipientOptedOut`], [`Error::LimitReached`], [`Error::IdempotencyKeyReused`], and
-/// [`Error::Unauthenticated`]
-/// when the API key was revoked meanwhile. Nothing was stored then.
+/// [`Error::SenderNotAllowed`], [`Error::TooManyParts`], [`Error::DestinationNotAllowed`],
+/// [`Error::PriceNotCovered`], [`Error::RecipientOptedOut`], [`Error::LimitReached`],
+/// [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`] when the API key was revoked
+/// meanwhile. Nothing was stored then.
 pub async fn send(
     cx: &Context,
     writer: &Writer,
@@ -168,8 +172,10 @@ pub async fn send(
 #[boxed]
 pub async fn send_keyword_reply(cx: &Context, writer: &Writer, answer: KeywordReply) -> Result<()> {
     let KeywordReply { account, mode, from, to, text } = answer;
-    let quote = price::quote(&cx.settings(), mode, to, text.as_str(), None)?;
-    let originator = from.parse().map_err(|_| Error::NotFound)?;
+    let settings = cx.settings();
+    let quote = price::quote(&settings, mode, to, text.as_str(), None)?;
+    let originator = settings.number_owners.originator(account, &from);
+    let originator = originator.map_err(|_| Error::NotFound)?;
     let send = SendRequest {
         originator,
         recipient: to,

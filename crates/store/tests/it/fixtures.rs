@@ -131,7 +131,7 @@ pub(crate) async fn queued(db: &TestDb, all: &[Message]) {
 
 /// Returns a claim of `node` at `now`.
 pub(crate) fn queue_claim(node: NodeId, now: Timestamp, limit: usize) -> QueueClaim {
-    QueueClaim { node, carrier: ACME, now, until: now.after(LEASE), limit }
+    QueueClaim { node, carrier: ACME, now, now_for_own: now, until: now.after(LEASE), limit }
 }
 
 /// Claims in its own transaction.
