@@ -1,5 +1,6 @@
 //! The state that every page can use.
 
+use crate::after_response::AfterResponse;
 use crate::sign_in_throttle::SignInThrottle;
 use heliograph_http::RequestGate;
 use heliograph_service::kernel::context::Context;
@@ -13,6 +14,8 @@ pub struct DashboardState {
     pub writer: Writer,
     /// Limits attempts to sign in.
     pub sign_in_throttle: SignInThrottle,
+    /// Runs work after responses.
+    pub after_response: AfterResponse,
     /// Ends event streams when the node drains.
     pub gate: RequestGate,
 }

@@ -9,7 +9,7 @@ use crate::{carriers, certificate_reload, config, data_dir, http, key_usage};
 use crate::{rate_limit_share, safety, telemetry, welcome};
 use anyhow::{Context as _, bail};
 use heliograph_api::{ApiState, RateLimit};
-use heliograph_dashboard::{DashboardState, SignInThrottle};
+use heliograph_dashboard::{AfterResponse, DashboardState, SignInThrottle};
 use heliograph_domain::id::CarrierId;
 use heliograph_engine::{Engine, Mailer};
 use heliograph_http::{CertificateReloader, ServerOptions, Tls, read_certificate};
@@ -174,6 +174,7 @@ impl Node<'_> {
             context: context.clone(),
             writer: writer.clone(),
             sign_in_throttle: SignInThrottle::new(start_hashing()?),
+            after_response: AfterResponse::default(),
             gate: gate.clone(),
         };
         let rate_limit = RateLimit::new(shares);

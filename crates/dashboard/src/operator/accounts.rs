@@ -19,7 +19,7 @@ use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_domain::wording::sentence;
 use heliograph_service::identity::accounts::{self, Member};
-use heliograph_service::identity::magic_links;
+use heliograph_service::identity::{magic_links, sessions};
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -29,6 +29,10 @@ const PAGE_SIZE: usize = 25;
 /// The longest search text: the longest email address.
 const SEARCH_LIMIT: usize = 254;
 const HERE: &str = "/operator/accounts";
+const NOTICES: [(&str, &str); 2] = [
+    ("credited", "Balance updated."),
+    ("ended", "All sessions of the person were ended, and unused links no longer work."),
+];
 const RESUBMITTED: &str = "This form was already submitted with another amount. Check the \
                            balance, then submit it again.";
 
@@ -37,6 +41,7 @@ pub(super) fn routes() -> Router<Arc<DashboardState>> {
         .route(HERE, get(show))
         .route("/operator/accounts/{id}/credit", post(credit))
         .route("/operator/accounts/{id}/link", post(link))
+        .route("/operator/accounts/{id}/end-sessions", post(end_sessions))
 }
 
 #[derive(Template)]
@@ -121,7 +126,7 @@ async fn show(
     uri: Uri,
 ) -> Result<Response, PageError> {
     let query = AccountQuery::read(&Form::read(uri.query().unwrap_or_default().as_bytes())?);
-    let notice = session::notice_from(&uri, &[("credited", "Balance updated.")]);
+    let notice = session::notice_from(&uri, &NOTICES);
     render(&app, &request, query, notice, PageState::default()).await
 }
 
@@ -251,4 +256,19 @@ async fn link(
     let link = format!("{}/sign-in/{}", request.base_url, token.reveal());
     let state = PageState { link: Some((email, link)), ..PageState::default() };
     render(&app, &request, AccountQuery::read(&form), None, state).await
+}
+
+/// Ends all sessions of a member.
+async fn end_sessions(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<i64>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let SessionForm { request, form } = posted;
+    request.visitor.require_operator()?;
+    let user = form.text("user").parse::<UserId>().map_err(|_| PageError::invalid_form())?;
+    let actor = request.visitor.operator_actor(AccountId(id), &request.client.address.to_string());
+    sessions::end_all_of_member(&app.context, &actor, user).await?;
+    let query = AccountQuery::read(&form);
+    Ok(session::redirect_with_notice(&query.url(query.after), "ended"))
 }

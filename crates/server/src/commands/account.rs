@@ -35,6 +35,13 @@ pub(crate) enum AccountCommand {
         #[arg(long)]
         reset: bool,
     },
+    /// Make an operator an ordinary user, such as the demo operator of the first start
+    #[command(after_help = "Example:\n  heliograph account demote --email demo@localhost")]
+    Demote {
+        /// Email address of the operator
+        #[arg(long, value_name = "EMAIL", value_parser = email)]
+        email: String,
+    },
     /// List accounts and their balances
     #[command(after_help = "Example:\n  heliograph account list --json")]
     List,
@@ -72,6 +79,18 @@ pub(crate) async fn run(
             };
             let link = link(command, &email, kind).await?;
             output::print_result(command.json, &json!({ "email": email, name: link }), &link);
+        }
+        AccountCommand::Demote { email } => {
+            match accounts::demote_operator(&command.context, &email).await {
+                Err(Error::NotFound) => bail!("no operator has the email address {email}"),
+                other => other?,
+            }
+            let text = format!("{email} is no operator any more");
+            output::print_result(
+                command.json,
+                &json!({ "email": email, "operator": false }),
+                &text,
+            );
         }
         AccountCommand::List => {
             let all = accounts::list(&command.context).await?;

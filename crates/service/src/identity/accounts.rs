@@ -19,7 +19,35 @@ use heliograph_store::identity::memberships::{self, Membership};
 use heliograph_store::identity::users::{self, NewUser};
 use uuid::Uuid;
 
-/// Creates an account for the person with this email address; `None` when they have one.
+/// The email address of the operator whom the first start creates, for trials.
+pub const DEMO: &str = "demo@localhost";
+
+/// Returns whether the demo operator should be removed: live carriers are configured, and anybody
+/// with a link of the first start, or with the command line's output, could operate them.
+#[boxed]
+pub async fn has_leftover_demo_operator(cx: &Context) -> Result<bool> {
+    if !cx.settings().live_carriers {
+        return Ok(false);
+    }
+    Ok(users::is_operator(&mut cx.db.read().await?, DEMO).await?)
+}
+
+/// Makes a person an ordinary user: the operator's pages are no longer shown to them.
+///
+/// # Errors
+/// [`Error::NotFound`] when no operator has this email address.
+#[boxed]
+pub async fn demote_operator(cx: &Context, email: &str) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    if !users::is_operator(&mut tx, email).await? {
+        return Err(Error::NotFound);
+    }
+    users::demote_operator(&mut tx, email).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Creates an account for the person with this email address; `None` when they have one. The caller
+/// vouches for the address, which needs no confirmation.
 #[boxed]
 pub async fn create(
     cx: &Context,
@@ -28,27 +56,42 @@ pub async fn create(
     operator: bool,
 ) -> Result<Option<AccountId>> {
     let mut tx = cx.db.write().await?;
-    let made = create_in(cx, &mut tx, email, currency, operator).await?;
+    let confirmed = true;
+    let new = NewAccount { email, currency, operator, confirmed };
+    let made = create_in(cx, &mut tx, new).await?;
     tx.commit().await?;
     Ok(made.map(|(account, _)| account))
 }
 
+/// An account to create, and its owner.
+#[derive(Clone, Copy)]
+pub(crate) struct NewAccount<'a> {
+    /// The email address of the owner.
+    pub(crate) email: &'a str,
+    /// The currency, ISO 4217.
+    pub(crate) currency: &'a str,
+    /// True if the owner is an operator of the installation.
+    pub(crate) operator: bool,
+    /// True if the address of the owner needs no confirmation.
+    pub(crate) confirmed: bool,
+}
+
 /// Creates an account within a transaction and returns it with its owner.
-#[boxed]
-pub async fn create_in(
+pub(crate) async fn create_in(
     cx: &Context,
     tx: &mut Conn,
-    email: &str,
-    currency: &str,
-    operator: bool,
+    account: NewAccount<'_>,
 ) -> Result<Option<(AccountId, UserId)>> {
+    let NewAccount { email, currency, operator, confirmed } = account;
     let (user, now) = cx.next_id();
     let user = UserId(user);
-    let new = NewUser { id: user, email: email.to_owned(), operator, created_at: now };
+    let confirmed_at = confirmed.then_some(now);
+    let email = email.to_owned();
+    let new = NewUser { id: user, email, operator, created_at: now, confirmed_at };
     if !users::insert(tx, &new).await? {
         return Ok(None);
     }
-    let account = accounts::insert(tx, email, currency, now).await?;
+    let account = accounts::insert(tx, &new.email, currency, now).await?;
     memberships::insert(tx, &Membership { user, account, role: Role::Owner }).await?;
     optouts::create_default_lists(cx, tx, account).await?;
     Ok(Some((account, user)))

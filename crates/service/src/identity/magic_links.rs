@@ -1,5 +1,6 @@
 //! Magic links: single-use links for signing in without a password, and for other single steps.
 
+use crate::identity::mails::{self, MailKind, NewMail};
 use crate::identity::sessions::{self, NewSession, SessionOrigin};
 use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
 use crate::kernel::context::Context;
@@ -18,6 +19,8 @@ use std::time::Duration;
 const SIGN_IN: Duration = Duration::from_secs(86_400);
 /// The lifetime of a password reset link: an hour.
 const RESET: Duration = Duration::from_secs(3_600);
+/// The lifetime of a link that confirms an email address: three days.
+const CONFIRMATION: Duration = Duration::from_secs(3 * 86_400);
 /// The time that a user has to enter a two-factor code.
 const SECOND_FACTOR: Duration = Duration::from_secs(600);
 
@@ -62,6 +65,7 @@ pub async fn create_in(
         MagicLinkKind::SignIn => SIGN_IN,
         MagicLinkKind::PasswordReset => RESET,
         MagicLinkKind::TwoFactor => SECOND_FACTOR,
+        MagicLinkKind::EmailConfirmation => CONFIRMATION,
     };
     let link = MagicLink { user, kind, created_at: now, expires_at: now.after(life) };
     magic_links::insert(tx, &link, &token.hash()).await?;
@@ -74,6 +78,7 @@ pub fn path(kind: MagicLinkKind, token: &Token) -> String {
         MagicLinkKind::SignIn => "sign-in",
         MagicLinkKind::PasswordReset => "reset",
         MagicLinkKind::TwoFactor => "sign-in/code",
+        MagicLinkKind::EmailConfirmation => "confirm",
     };
     format!("/{page}/{}", token.reveal())
 }
@@ -121,6 +126,24 @@ pub async fn sign_in(cx: &Context, link: &Token, origin: &SessionOrigin) -> Resu
         NewSession { user: taken.user, account: None, origin, method: SignInMethod::MagicLink },
     )
     .await?;
+    notify(cx, &mut tx, taken.user).await?;
     tx.commit().await?;
     Ok(token)
+}
+
+/// Tells a user with two-factor authentication by mail that a sign-in link has passed it.
+async fn notify(cx: &Context, tx: &mut Conn, user: UserId) -> Result<()> {
+    let user = users::by_id(tx, user).await?.ok_or(Error::NotFound)?;
+    if user.two_factor().is_none() {
+        return Ok(());
+    }
+    let body = format!(
+        "Somebody signed in to your account with a sign-in link, without your password and without a \
+         two-factor code. Only the operator of this service creates such links.\n\nIf you did not ask \
+         for one, ask the operator, and end the session:\n{}/settings/security\n",
+        cx.settings().sign_up.base_url
+    );
+    let (kind, subject) = (MailKind::Notice, "Sign-in with a link of the operator");
+    mails::send(cx, tx, NewMail { kind, recipient: &user.email, subject, body: &body }).await?;
+    Ok(())
 }

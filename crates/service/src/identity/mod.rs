@@ -2,6 +2,8 @@
 
 pub mod accounts;
 pub mod api_keys;
+pub mod confirmations;
+pub mod known_devices;
 pub mod magic_links;
 pub mod mails;
 pub mod members;
