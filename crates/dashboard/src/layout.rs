@@ -41,6 +41,8 @@ pub(crate) struct Layout {
     pub(crate) email: String,
     /// The name of the selected account.
     pub(crate) account: String,
+    /// The ID of the selected account.
+    pub(crate) account_id: i64,
     /// All accounts of the user, with their names.
     pub(crate) accounts: Vec<(i64, String)>,
     /// Whether test mode is selected.
@@ -51,6 +53,8 @@ pub(crate) struct Layout {
     pub(crate) demo_operator: bool,
     /// Whether the user has to confirm the email address.
     pub(crate) unconfirmed: bool,
+    /// Whether the session began with a sign-in link that an operator created for the user.
+    pub(crate) is_by_operator: bool,
     /// Whether the user may manage API keys, webhooks and members.
     pub(crate) can_manage: bool,
     /// Whether the user may send messages and edit opt-out lists.

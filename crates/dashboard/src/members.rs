@@ -19,6 +19,7 @@ use heliograph_domain::account::Role;
 use heliograph_domain::email;
 use heliograph_domain::id::{InvitationId, UserId};
 use heliograph_domain::secret::Token;
+use heliograph_domain::wording::limits;
 use heliograph_service::identity::members::{self, Invitation, Invitee, Member};
 use heliograph_service::identity::two_factor;
 use heliograph_service::kernel::error::Error;
@@ -219,6 +220,9 @@ async fn invite(
                 .await;
             }
             Err(Error::Conflict(reason)) => errors.add("email", reasons::conflict(&reason)),
+            Err(Error::LimitReached { limit, max }) => {
+                errors.add("email", limits::limit_reached(limit, max));
+            }
             Err(other) => return Err(other.into()),
         }
     }

@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use heliograph_service::identity::passwords::Passwords;
+use heliograph_service::kernel::security_log::SecurityEvent;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -84,7 +85,7 @@ impl SignInThrottle {
 
     /// Counts an attempt from an address that concerns no person.
     pub(crate) fn check_address(&self, address: IpAddr) -> Result<(), TooManyAttempts> {
-        take(&self.by_address, network(address))
+        logged(address, take(&self.by_address, network(address)))
     }
 
     /// Counts an attempt at a person, who is named by the email address.
@@ -94,15 +95,33 @@ impl SignInThrottle {
         email: &str,
         from: AttemptOrigin<'_>,
     ) -> Result<(), TooManyAttempts> {
+        logged(from.address, self.take_all(what, email, from))
+    }
+
+    fn take_all(
+        &self,
+        what: Attempt,
+        email: &str,
+        from: AttemptOrigin<'_>,
+    ) -> Result<(), TooManyAttempts> {
         if let Some(device) = from.device {
             return take(&self.by_device, format!("{what:?} {device}"));
         }
-        self.check_address(from.address)?;
+        take(&self.by_address, network(from.address))?;
         let name = format!("{what:?} {email}");
         // The narrow limit first: attempts beyond it do not count towards the wide one.
         take(&self.by_person, (name.clone(), network(from.address)))?;
         take(&self.by_person_wide, name)
     }
+}
+
+/// Logs a refused attempt.
+fn logged(address: IpAddr, checked: Result<(), TooManyAttempts>) -> Result<(), TooManyAttempts> {
+    if checked.is_err() {
+        let (event, client, reason) = ("rate_limited", &*address.to_string(), "sign_in");
+        SecurityEvent { event, client, reason, ..Default::default() }.refused();
+    }
+    checked
 }
 
 fn limiter<K: Hash + Eq + Clone>((burst, gap): (u32, Duration)) -> DefaultKeyedRateLimiter<K> {

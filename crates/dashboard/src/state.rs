@@ -1,6 +1,8 @@
 //! The state that every page can use.
 
 use crate::after_response::AfterResponse;
+use crate::live_updates::LiveUpdates;
+use crate::page_rate::PageRate;
 use crate::sign_in_throttle::SignInThrottle;
 use heliograph_http::RequestGate;
 use heliograph_service::kernel::context::Context;
@@ -16,6 +18,10 @@ pub struct DashboardState {
     pub sign_in_throttle: SignInThrottle,
     /// Runs work after responses.
     pub after_response: AfterResponse,
+    /// Limits the pages of a client.
+    pub page_rate: PageRate,
+    /// Watches the accounts with open pages.
+    pub live_updates: LiveUpdates,
     /// Ends event streams when the node drains.
     pub gate: RequestGate,
 }

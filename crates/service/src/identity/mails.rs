@@ -3,6 +3,8 @@
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use async_recursion::async_recursion as boxed;
+use heliograph_domain::account_limit::AccountLimit;
+use heliograph_domain::id::AccountId;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::Conn;
 use heliograph_store::identity::mail_counts;
@@ -98,8 +100,25 @@ pub async fn send(cx: &Context, tx: &mut Conn, mail: NewMail<'_>) -> Result<bool
     Ok(true)
 }
 
-/// Counts something with this name today, and returns whether at most `limit` were counted.
-pub async fn count(cx: &Context, tx: &mut Conn, subject: &str, limit: i64) -> Result<bool> {
+/// Counts a mail that an account causes.
+///
+/// # Errors
+/// [`Error::LimitReached`] when the account has caused too many today.
+pub(crate) async fn count_for_account(
+    cx: &Context,
+    tx: &mut Conn,
+    account: AccountId,
+) -> Result<()> {
+    let limit = AccountLimit::MailsPerDay;
+    let Some(max) = cx.limits.max(account, limit) else { return Ok(()) };
+    match count(cx, tx, &format!("account {account}"), i64::from(max)).await? {
+        true => Ok(()),
+        false => Err(cx.limits.reached(account, limit)),
+    }
+}
+
+/// Counts a mail with this name today, and returns whether at most `limit` were counted.
+async fn count(cx: &Context, tx: &mut Conn, subject: &str, limit: i64) -> Result<bool> {
     Ok(mail_counts::add(tx, today(cx), subject).await? <= limit)
 }
 

@@ -1,5 +1,6 @@
 //! Members of an account: inviting, joining, roles and removal.
 
+use crate::identity::account_limits;
 use crate::identity::confirmations;
 use crate::identity::mails::{self, MailKind, NewMail};
 use crate::identity::passwords::Passwords;
@@ -9,6 +10,7 @@ use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Role;
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::id::{AccountId, InvitationId, UserId};
 use heliograph_domain::password;
 use heliograph_domain::secret::Token;
@@ -24,8 +26,6 @@ use std::time::Duration;
 const HOLDS: Duration = Duration::from_secs(7 * 86_400);
 /// The largest number of open invitations of an account.
 const MOST: usize = 100;
-/// The largest number of invitations that an account makes on one day in UTC.
-const MOST_PER_DAY: i64 = 50;
 
 /// Returns the members of the user's account and its open invitations.
 #[boxed]
@@ -87,30 +87,36 @@ pub async fn invite(
         return Err(Error::Conflict(ConflictReason::InvitationLimit));
     }
     let account = actor.account;
-    let subject = format!("invitations of account {account}");
-    if !mails::count(cx, &mut tx, &subject, MOST_PER_DAY).await? {
-        return Err(Error::Conflict(ConflictReason::InvitationMailLimit));
-    }
+    require_room(cx, &mut tx, account).await?;
     let email = email.to_owned();
     let expires_at = now.after(HOLDS);
-    let invitation = Invitation {
-        id: InvitationId(id),
-        account,
-        email,
-        mailed,
-        role,
-        created_at: now,
-        expires_at,
-    };
+    let id = InvitationId(id);
+    let inviter = who.details.session.user;
+    let created_at = now;
+    let invitation =
+        Invitation { id, account, email, mailed, role, inviter, created_at, expires_at };
     invitations::insert(&mut tx, &invitation, &token.hash()).await?;
     let email = &invitation.email;
-    if mailed && !mail_invitation(cx, &mut tx, &invitation, &token).await? {
-        return Err(Error::Conflict(ConflictReason::InvitationMailLimit));
+    if mailed {
+        mails::count_for_account(cx, &mut tx, account).await?;
+        if !mail_invitation(cx, &mut tx, &invitation, &token).await? {
+            return Err(Error::Conflict(ConflictReason::InvitationMailLimit));
+        }
     }
     let detail = format!("{email} as {}", role.name());
     audit::record(cx, &mut tx, actor, AuditAction::MemberInvited, &detail).await?;
     tx.commit().await?;
     Ok(Some(token).filter(|_| !mailed))
+}
+
+/// Checks the daily limit of the invitations of an account.
+async fn require_room(cx: &Context, tx: &mut Conn, account: AccountId) -> Result<()> {
+    let limit = AccountLimit::InvitationsPerDay;
+    let made = account_limits::invitations_today(cx, tx, account).await?;
+    match cx.limits.max(account, limit) {
+        Some(max) if made >= u64::from(max) => Err(cx.limits.reached(account, limit)),
+        _ => Ok(()),
+    }
 }
 
 /// Queues the mail with an invitation. It names neither the account nor the inviting user, because
@@ -174,6 +180,7 @@ pub async fn set_role(
         return Err(Error::Conflict(ConflictReason::LastOwner));
     }
     memberships::set_role(&mut tx, actor.account, user, role).await?;
+    end_invitations(cx, &mut tx, actor, user, Some(role)).await?;
     let detail = format!("{} is {} now", member.email, role.name());
     audit::record(cx, &mut tx, actor, AuditAction::RoleChanged, &detail).await?;
     Ok(tx.commit().await?)
@@ -199,6 +206,7 @@ pub async fn remove(
         return Err(Error::Conflict(ConflictReason::LastOwner));
     }
     memberships::delete(&mut tx, actor.account, user).await?;
+    end_invitations(cx, &mut tx, actor, user, None).await?;
     audit::record(cx, &mut tx, actor, AuditAction::MemberRemoved, &member.email).await?;
     Ok(tx.commit().await?)
 }
@@ -303,9 +311,37 @@ pub async fn sign_up_by_invitation(
     Ok(token)
 }
 
+/// Ends the open invitations of an inviter whose role is this now; `None` after removal.
+async fn end_invitations(
+    cx: &Context,
+    tx: &mut Conn,
+    actor: &Actor,
+    inviter: UserId,
+    role: Option<Role>,
+) -> Result<()> {
+    for invitation in invitations::list(tx, actor.account).await? {
+        if invitation.inviter != inviter || role.is_some_and(|r| r.may_give(invitation.role)) {
+            continue;
+        }
+        if let Some(email) = invitations::revoke(tx, actor.account, invitation.id).await? {
+            audit::record(cx, tx, actor, AuditAction::InvitationRevoked, &email).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns an open invitation and the name of the account. An invitation is open only while its
+/// inviter may still give the role: `end_invitations` cannot see those that another transaction
+/// stores at the same time.
 async fn look(cx: &Context, conn: &mut Conn, token: &Token) -> Result<(Invitation, String)> {
     let found = invitations::by_hash(conn, &token.hash()).await?;
-    found.filter(|(i, _)| i.expires_at > cx.db.now()).ok_or(Error::NotFound)
+    let found = found.filter(|(i, _)| i.expires_at > cx.db.now());
+    let (invitation, name) = found.ok_or(Error::NotFound)?;
+    let inviter = memberships::role(conn, invitation.account, invitation.inviter).await?;
+    match inviter.is_some_and(|role| role.may_give(invitation.role)) {
+        true => Ok((invitation, name)),
+        false => Err(Error::NotFound),
+    }
 }
 
 async fn join(
@@ -339,8 +375,5 @@ async fn find(tx: &mut Conn, account: AccountId, user: UserId) -> Result<(Member
 /// Checks that the user may grant or revoke a role: only owners manage owners.
 fn may_give(who: &AuthenticatedUser, role: Role) -> Result<()> {
     who.require_manager()?;
-    if role == Role::Owner && who.details.role != Role::Owner {
-        return Err(Error::Scope("owner"));
-    }
-    Ok(())
+    if who.details.role.may_give(role) { Ok(()) } else { Err(Error::Scope("owner")) }
 }

@@ -8,6 +8,7 @@ use crate::identity::two_factor::{self, CodeTry};
 use crate::kernel::audit::{self, AuditAction, SignInFailure, SignInMethod};
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use crate::kernel::security_log::SecurityEvent;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::UserId;
 use heliograph_domain::secret::Token;
@@ -97,14 +98,18 @@ pub async fn by_password(
     Ok(step)
 }
 
-/// Writes a wrong password to the audit log, if the user exists.
+/// Writes a wrong password to the audit log, or to the security log if the user does not exist.
 #[boxed]
 pub async fn record_failure(
     cx: &Context,
     failed: FailedSignIn,
     origin: &SessionOrigin,
 ) -> Result<()> {
-    let Some(user) = failed.0 else { return Ok(()) };
+    let Some(user) = failed.0 else {
+        let (event, reason) = (AuditAction::SignInFailed.code(), "unknown_user");
+        SecurityEvent { event, client: &origin.address, reason, ..Default::default() }.refused();
+        return Ok(());
+    };
     let mut tx = cx.db.write().await?;
     record(cx, &mut tx, user, origin, SignInFailure::WrongPassword).await?;
     Ok(tx.commit().await?)

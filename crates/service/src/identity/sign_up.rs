@@ -35,6 +35,7 @@ pub async fn create_account(
     let new = NewAccount { email, currency: &entrance.currency, operator: false, confirmed };
     let made = accounts::create_in(cx, &mut tx, new).await?;
     let Some((account, user)) = made else { return Ok(None) };
+    heliograph_store::identity::accounts::mark_self_registered(&mut tx, account).await?;
     if !confirmed {
         confirmations::send_in(cx, &mut tx, user, email).await?;
     }

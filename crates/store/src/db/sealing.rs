@@ -34,6 +34,14 @@ impl SealingKey {
         BASE64.decode(text.trim()).ok()?.try_into().ok().map(Self)
     }
 
+    /// Derives bytes for another purpose, from which the key cannot be computed (HMAC-SHA256).
+    pub fn derive(&self, purpose: &str) -> [u8; KEY_BYTES] {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
+        let mut derived = [0; KEY_BYTES];
+        derived.copy_from_slice(hmac::sign(&key, purpose.as_bytes()).as_ref());
+        derived
+    }
+
     /// Returns the key as base64, for the key file.
     pub fn reveal(&self) -> String {
         BASE64.encode(self.0)

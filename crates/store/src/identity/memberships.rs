@@ -53,6 +53,20 @@ pub async fn list(conn: &mut Conn, account: AccountId) -> StoreResult<Vec<Member
     .await
 }
 
+/// Returns the role of a user in an account; `None` unless the user is a member.
+pub async fn role(conn: &mut Conn, account: AccountId, user: UserId) -> StoreResult<Option<Role>> {
+    conn.query_one(&ROLE, &[user.value(), account.value()], row::get).await
+}
+
+static ROLE: Sql = Sql::new(|| MEMBERSHIPS.select_one(columns!(Membership: role)));
+
+/// Returns the owners of all accounts: the account and the owner's email address, in this order.
+pub async fn owners(conn: &mut Conn) -> StoreResult<Vec<(AccountId, String)>> {
+    let sql = "SELECT m.account, u.email FROM memberships m JOIN users u ON u.id = m.user_id
+        WHERE m.role = $1 ORDER BY m.account, u.email";
+    conn.query(sql, &[Role::Owner.value()], |r| Ok((r.get()?, r.get()?))).await
+}
+
 /// Locks the members of an account until the transaction ends, so that the last owner is counted
 /// right. SQLite needs no lock: one transaction writes at a time.
 pub async fn lock(tx: &mut Conn, account: AccountId) -> StoreResult<()> {

@@ -119,7 +119,7 @@ pub async fn insert(tx: &mut Conn, new: &NewUser) -> StoreResult<bool> {
 }
 
 /// Returns whether the user with this email address is an operator.
-pub async fn is_operator(conn: &mut Conn, email: &str) -> StoreResult<bool> {
+pub async fn is_operator_by_email(conn: &mut Conn, email: &str) -> StoreResult<bool> {
     let sql = "SELECT operator FROM users WHERE email = $1";
     Ok(conn.query_one(sql, &[email.into()], row::get).await?.unwrap_or(false))
 }
@@ -127,6 +127,17 @@ pub async fn is_operator(conn: &mut Conn, email: &str) -> StoreResult<bool> {
 /// Makes an operator an ordinary user.
 pub async fn demote_operator(tx: &mut Conn, email: &str) -> StoreResult<()> {
     tx.execute("UPDATE users SET operator = 0 WHERE email = $1", &[email.into()]).await.map(drop)
+}
+
+/// Returns whether a user is an operator of the installation.
+pub async fn is_operator(conn: &mut Conn, id: UserId) -> StoreResult<bool> {
+    let sql = "SELECT operator FROM users WHERE id = $1";
+    Ok(conn.query_one(sql, &[id.value()], row::get).await?.unwrap_or(false))
+}
+
+/// Makes a user an operator of the installation.
+pub async fn set_operator(tx: &mut Conn, id: UserId) -> StoreResult<()> {
+    tx.execute("UPDATE users SET operator = 1 WHERE id = $1", &[id.value()]).await.map(drop)
 }
 
 static SET_PASSWORD: Sql = Sql::new(|| USERS.update_one(columns!(UserRow: password_hash)));
