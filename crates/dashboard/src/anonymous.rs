@@ -7,6 +7,7 @@ use crate::form::Form;
 use crate::layout::{AnonymousLayout, Notice};
 use crate::page;
 use crate::session;
+use crate::sign_in_throttle::{Attempt, AttemptOrigin};
 use crate::state::DashboardState;
 use askama::Template;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -16,7 +17,9 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use heliograph_domain::secret::Token;
+use heliograph_service::identity::known_devices;
 use heliograph_service::identity::sessions::{self, AuthenticatedUser, SessionOrigin};
+use heliograph_service::identity::sign_in::{self, FailedSignIn};
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
 
@@ -77,11 +80,64 @@ impl AnonymousRequest {
         response
     }
 
-    /// Redirects to a page and sets the cookie of a new session.
-    pub(crate) fn redirect_signed_in(&self, path: &str, session: &Token) -> Response {
+    /// Redirects to a page and sets the cookie of a new session. The session that the browser had
+    /// ends, and the browser becomes a known device of the user.
+    pub(crate) async fn redirect_signed_in(
+        &self,
+        app: &DashboardState,
+        path: &str,
+        session: &Token,
+    ) -> Result<Response, PageError> {
+        let (cx, cookies) = (&app.context, self.client.cookies());
+        if let Some(previous) = cookies.session_token(&self.headers) {
+            sessions::end_previous(cx, &previous).await?;
+        }
+        let email = sessions::authenticate(cx, session).await?.details.email;
         let mut response = page::redirect(path);
-        response.headers_mut().append(header::SET_COOKIE, self.client.cookies().session(session));
-        response
+        response.headers_mut().append(header::SET_COOKIE, cookies.session(session));
+        self.remember_device(app, &mut response, &email).await?;
+        Ok(response)
+    }
+
+    /// Makes the browser a known device of the person with this email address.
+    pub(crate) async fn remember_device(
+        &self,
+        app: &DashboardState,
+        response: &mut Response,
+        email: &str,
+    ) -> Result<(), PageError> {
+        let mark = known_devices::remember(&app.context, email).await?;
+        let cookie = self.client.cookies().known_device(&mark);
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+        Ok(())
+    }
+
+    /// Records a wrong password after the response.
+    pub(crate) fn record_failure(
+        &self,
+        app: &DashboardState,
+        failed: FailedSignIn,
+    ) -> Result<(), PageError> {
+        let (context, origin) = (app.context.clone(), self.origin());
+        let work = async move { sign_in::record_failure(&context, failed, &origin).await };
+        Ok(app.after_response.run(work)?)
+    }
+
+    /// Counts an attempt at the person with this email address. Returns whether the browser is a
+    /// known device of the person.
+    pub(crate) async fn throttle(
+        &self,
+        app: &DashboardState,
+        what: Attempt,
+        email: &str,
+    ) -> Result<bool, PageError> {
+        let device = match self.client.cookies().device(&self.headers) {
+            Some(cookie) => known_devices::recognize(&app.context, email, cookie).await?,
+            None => None,
+        };
+        let from = AttemptOrigin { address: self.client.address, device: device.as_deref() };
+        app.sign_in_throttle.check(what, email, from)?;
+        Ok(device.is_some())
     }
 }
 

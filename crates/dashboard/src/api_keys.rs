@@ -18,7 +18,7 @@ use heliograph_domain::account::{Mode, Scope, Scopes};
 use heliograph_domain::fields::KeyName;
 use heliograph_domain::time::Timestamp;
 use heliograph_service::identity::api_keys::{self, ApiKeyRecord, KeySpec};
-use heliograph_service::kernel::error::Error;
+use heliograph_service::kernel::error::{ConflictReason, Error};
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -156,10 +156,9 @@ async fn create(
         let form = CreateForm::new(Some(&form), &errors, next_key);
         return show(&app, &request, StatusCode::UNPROCESSABLE_ENTITY, (layout, None, form)).await;
     };
-    let caller = request.caller();
-    let actor = request.actor();
+    let (who, actor) = (&request.visitor, request.actor());
     let spec = KeySpec { mode: what.0, scopes: what.1, name: &name };
-    let new_key = match api_keys::create_once(&app.context, &caller, &actor, spec, once).await {
+    let new_key = match api_keys::create_once(&app.context, who, &actor, spec, once).await {
         Ok(Some((_, key))) => {
             Some(NewKey::new(name.into_string(), what.0, key.reveal(), &request.base_url))
         }
@@ -168,7 +167,8 @@ async fn create(
             None
         }
         Err(Error::Conflict(reason)) => {
-            errors.add("name", reasons::conflict(&reason));
+            let field = if reason == ConflictReason::EmailUnconfirmed { "mode" } else { "name" };
+            errors.add(field, reasons::conflict(&reason));
             let form = CreateForm::new(Some(&form), &errors, next_key);
             return show(&app, &request, StatusCode::UNPROCESSABLE_ENTITY, (layout, None, form))
                 .await;

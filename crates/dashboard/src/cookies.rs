@@ -1,10 +1,12 @@
-//! The cookies of the dashboard: the session, and the secret of forms without a session.
+//! The cookies of the dashboard: the session, the secret of forms without a session, and the mark of
+//! a known device.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use heliograph_domain::secret::Token;
+use heliograph_service::identity::known_devices;
 
 /// Lifetime of the session cookie in seconds: 30 days. The session itself may end earlier.
-const SESSION_COOKIE_AGE: u32 = 30 * 86_400;
+const SESSION_COOKIE_AGE: u64 = 30 * 86_400;
 
 /// Reads and builds cookies, whose names and attributes depend on HTTPS.
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +27,30 @@ impl Cookies {
         if self.https { "__Host-heliograph-form" } else { "heliograph-form" }
     }
 
+    /// Returns the name of the cookie of a known device.
+    const fn device_name(self) -> &'static str {
+        if self.https { "__Host-heliograph-device" } else { "heliograph-device" }
+    }
+
+    /// Returns the mark of a known device from the request.
+    pub(crate) fn device(self, headers: &HeaderMap) -> Option<&str> {
+        find(headers, self.device_name())
+    }
+
+    /// Returns the cookie of a known device.
+    pub(crate) fn known_device(self, mark: &str) -> HeaderValue {
+        let age = known_devices::LIFETIME.as_secs();
+        self.build(self.device_name(), mark, &format!("; Max-Age={age}"))
+    }
+
     /// Returns the session token from the request.
     pub(crate) fn session_token(self, headers: &HeaderMap) -> Option<Token> {
-        find(headers, self.session_name())
+        find(headers, self.session_name()).and_then(Token::parse)
     }
 
     /// Returns the secret for forms without a session from the request.
     pub(crate) fn form_token(self, headers: &HeaderMap) -> Option<Token> {
-        find(headers, self.form_name())
+        find(headers, self.form_name()).and_then(Token::parse)
     }
 
     /// Returns the cookie with the secret for forms; it lasts until the browser is closed.
@@ -50,7 +68,7 @@ impl Cookies {
         self.session_with("", 0)
     }
 
-    fn session_with(self, value: &str, seconds: u32) -> HeaderValue {
+    fn session_with(self, value: &str, seconds: u64) -> HeaderValue {
         self.build(self.session_name(), value, &format!("; Max-Age={seconds}"))
     }
 
@@ -61,10 +79,10 @@ impl Cookies {
     }
 }
 
-fn find(headers: &HeaderMap, name: &str) -> Option<Token> {
+fn find<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|v| v.to_str().ok());
     let mut pairs = all.flat_map(|v| v.split(';')).filter_map(|p| p.trim().split_once('='));
-    pairs.find(|(found, _)| *found == name).and_then(|(_, value)| Token::parse(value))
+    pairs.find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ use std::sync::Arc;
 pub(crate) enum PageError {
     /// The user must sign in first; continues at this path afterwards.
     SignInRequired(String),
+    /// The user must enable two-factor authentication first.
+    TwoFactorRequired,
     /// The rate limit for attempts is exceeded.
     RateLimited(TooManyAttempts),
     /// A page explains the error.
@@ -220,10 +222,15 @@ pub(crate) fn respond(app: &DashboardState, error: PageError) -> Response {
             query.append_pair("next", &next);
             page::redirect(&format!("/sign-in?{}", query.finish()))
         }
+        PageError::TwoFactorRequired => page::redirect("/settings/security"),
         PageError::RateLimited(many) => {
             let seconds = many.seconds();
-            let unit = if seconds == 1 { "second" } else { "seconds" };
-            let text = format!("Wait {seconds} {unit}, then go back and try again.");
+            let (count, unit) = match seconds {
+                1 => (1, "second"),
+                2..=120 => (seconds, "seconds"),
+                _ => (seconds.div_ceil(60), "minutes"),
+            };
+            let text = format!("Wait {count} {unit}, then go back and try again.");
             let response = error_page(app, TooManyAttempts::STATUS, "Too many attempts", text);
             retry_after(response, seconds)
         }

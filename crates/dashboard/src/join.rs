@@ -127,14 +127,14 @@ async fn sign_up(
     Path(token): Path<String>,
     AnonymousForm { request, form }: AnonymousForm,
 ) -> Result<Response, PageError> {
-    app.sign_in_throttle.check(request.client.address, None)?;
+    app.sign_in_throttle.check_address(request.client.address)?;
     let secret = Token::parse(&token).ok_or_else(expired)?;
     let password = form.raw("password");
     let origin = request.origin();
     let passwords = &app.sign_in_throttle.passwords;
     match members::sign_up_by_invitation(&app.context, passwords, &secret, password, &origin).await
     {
-        Ok(session) => Ok(request.redirect_signed_in("/", &session)),
+        Ok(session) => request.redirect_signed_in(&app, "/", &session).await,
         Err(Error::NotFound) => Err(expired()),
         Err(Error::WeakPassword(why)) => {
             let error = (StatusCode::UNPROCESSABLE_ENTITY, why.to_string());

@@ -49,6 +49,10 @@ pub(crate) struct Layout {
     pub(crate) test_mode: bool,
     /// Whether the user is an operator of this installation.
     pub(crate) is_operator: bool,
+    /// Whether the operator should remove the demo operator.
+    pub(crate) demo_operator: bool,
+    /// Whether the user has to confirm the email address.
+    pub(crate) unconfirmed: bool,
     /// Whether the session began with a sign-in link that an operator created for the user.
     pub(crate) is_by_operator: bool,
     /// Whether the user may manage API keys, webhooks and members.

@@ -1,5 +1,6 @@
 //! The dashboard: server-rendered HTML pages.
 
+mod after_response;
 mod anonymous;
 mod api_keys;
 mod assets;
@@ -7,6 +8,7 @@ mod audit;
 mod bubbles;
 mod client;
 mod composer;
+mod confirm;
 mod conversations;
 mod cookies;
 mod csrf;
@@ -40,6 +42,7 @@ mod sign_up;
 mod state;
 mod webhooks;
 
+pub use after_response::AfterResponse;
 pub use error_page::{method_not_allowed, not_found};
 pub use live_updates::LiveUpdates;
 pub use page_rate::PageRate;

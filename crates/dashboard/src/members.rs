@@ -19,7 +19,9 @@ use heliograph_domain::account::Role;
 use heliograph_domain::email;
 use heliograph_domain::id::{InvitationId, UserId};
 use heliograph_domain::secret::Token;
+use heliograph_domain::wording::limits;
 use heliograph_service::identity::members::{self, Invitation, Invitee, Member};
+use heliograph_service::identity::two_factor;
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
 
@@ -68,6 +70,9 @@ struct Page {
     form: InviteForm,
     idempotency_key: String,
     email_enabled: bool,
+    /// Whether the user can require two-factor authentication, and whether it is required.
+    is_owner: bool,
+    two_factor_required: bool,
     /// The link of a new invitation, shown only once, and the invited email address.
     link: String,
     link_for: String,
@@ -79,9 +84,13 @@ pub(crate) fn routes() -> Router<Arc<DashboardState>> {
         .route("/settings/members/role", post(set_role))
         .route("/settings/members/remove", post(remove))
         .route("/settings/members/revoke", post(revoke))
+        .route("/settings/members/two-factor", post(require_two_factor))
 }
 
-const NOTICES: [(&str, &str); 4] = [
+const NOTICES: [(&str, &str); 7] = [
+    ("invited", "Invitation sent by email. The link expires in seven days."),
+    ("required", "Members now need two-factor authentication."),
+    ("optional", "Members no longer need two-factor authentication."),
     ("role", "Role changed."),
     ("left", "You left the account. This is another one of your accounts."),
     ("removed", "Member removed."),
@@ -132,6 +141,8 @@ async fn show(
             ..form
         },
         idempotency_key: URL_SAFE_NO_PAD.encode(app.context.random::<18>()?),
+        is_owner: signed.role == Role::Owner,
+        two_factor_required: signed.two_factor_required,
         email_enabled: app.context.settings().sign_up.mail_enabled,
         link,
         link_for,
@@ -189,11 +200,13 @@ async fn invite(
             &request.visitor,
             &actor,
             Invitee { email: &email, role },
-            invitation_token(request, (&email, role), form),
+            &form_secret(request, (&email, role), form),
         )
         .await
         {
-            Ok(token) => {
+            // Only the mailbox of the invited person gets the link.
+            Ok(None) => return Ok(session::redirect_with_notice(HERE, "invited")),
+            Ok(Some(token)) => {
                 // The link uses the URL by which the inviting user reaches this service.
                 let new_invitation =
                     (format!("{}{}", request.base_url, members::invitation_path(&token)), email);
@@ -207,6 +220,9 @@ async fn invite(
                 .await;
             }
             Err(Error::Conflict(reason)) => errors.add("email", reasons::conflict(&reason)),
+            Err(Error::LimitReached { limit, max }) => {
+                errors.add("email", limits::limit_reached(limit, max));
+            }
             Err(other) => return Err(other.into()),
         }
     }
@@ -215,10 +231,10 @@ async fn invite(
     show(&app, request, (StatusCode::UNPROCESSABLE_ENTITY, None), typed, None).await
 }
 
-/// Derives the token of an invitation from the session token, the form's idempotency key, and the
-/// content of the form. A form submitted twice creates one invitation; another email address or
+/// Derives a secret of an invitation form from the session token, the form's idempotency key, and
+/// the content of the form. A form submitted twice creates one invitation; another email address or
 /// role creates another.
-fn invitation_token(request: &SessionRequest, (email, role): (&str, Role), form: &Form) -> Token {
+fn form_secret(request: &SessionRequest, (email, role): (&str, Role), form: &Form) -> Token {
     let purpose = format!("invitation {email} {} {}", role.name(), form.raw("idempotency_key"));
     Token::from_random(&request.token().derive(&purpose))
 }
@@ -278,4 +294,15 @@ async fn revoke(
     let actor = request.actor();
     let result = members::revoke_invitation(&app.context, &request.visitor, &actor, id).await;
     finish(&app, request, result, "revoked").await
+}
+
+async fn require_two_factor(
+    State(app): State<Arc<DashboardState>>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let SessionForm { request, form } = &posted;
+    let required = form.text("required") == "yes";
+    let (actor, who) = (request.actor(), &request.visitor);
+    let result = two_factor::require_of_members(&app.context, who, &actor, required).await;
+    finish(&app, request, result, if required { "required" } else { "optional" }).await
 }

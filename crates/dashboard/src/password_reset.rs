@@ -5,6 +5,7 @@ use crate::error_page::PageError;
 use crate::form::FieldErrors;
 use crate::layout::{AnonymousLayout, Notice};
 use crate::session;
+use crate::sign_in_throttle::Attempt;
 use crate::state::DashboardState;
 use askama::Template;
 use axum::Router;
@@ -72,22 +73,25 @@ fn show_forgot(
     Ok(request.render(status, &nonce, &page))
 }
 
-/// Sends a reset link. The answer is the same whether the address is known or not, against user
-/// enumeration.
+/// Sends a reset link, after the response. The answer and its time are the same whether the address
+/// is known or not, against user enumeration.
 async fn request_reset(
     State(app): State<Arc<DashboardState>>,
     AnonymousForm { request, form }: AnonymousForm,
 ) -> Result<Response, PageError> {
     let typed = form.text("email").to_owned();
     let email = email::parse(&typed);
-    app.sign_in_throttle.check(request.client.address, email.as_deref())?;
     let Some(email) = email else {
+        app.sign_in_throttle.check_address(request.client.address)?;
         let mut errors = FieldErrors::default();
         errors.add("email", "Enter a valid email address, such as ann@example.com.");
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return show_forgot(&app, &request, (status, None), typed, (&errors, false));
     };
-    password_resets::request(&app.context, &email, &request.origin()).await?;
+    let known = request.throttle(&app, Attempt::Reset, &email).await?;
+    let (context, origin, recipient) = (app.context.clone(), request.origin(), email.clone());
+    app.after_response
+        .run(async move { password_resets::request(&context, &recipient, &origin, known).await })?;
     show_forgot(&app, &request, (StatusCode::OK, None), email, (&FieldErrors::default(), true))
 }
 
@@ -131,7 +135,7 @@ async fn set_password(
     Path(token): Path<String>,
     AnonymousForm { request, form }: AnonymousForm,
 ) -> Result<Response, PageError> {
-    app.sign_in_throttle.check(request.client.address, None)?;
+    app.sign_in_throttle.check_address(request.client.address)?;
     let done = async {
         let token = Token::parse(&token).ok_or(Error::NotFound)?;
         password_resets::complete(
@@ -144,7 +148,12 @@ async fn set_password(
         .await
     };
     match done.await {
-        Ok(()) => Ok(session::redirect_with_notice("/sign-in", "reset")),
+        Ok(email) => {
+            // The person can sign in from here whatever others try at the same time.
+            let mut response = session::redirect_with_notice("/sign-in", "reset");
+            request.remember_device(&app, &mut response, &email).await?;
+            Ok(response)
+        }
         Err(Error::NotFound) => expired(&app, &request),
         Err(Error::WeakPassword(why)) => {
             let error = (StatusCode::UNPROCESSABLE_ENTITY, why.to_string());

@@ -34,6 +34,15 @@ pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {
             "This invitation was revoked or has expired. Reload the page to create another."
         }
         ConflictReason::AlreadyMember => "This person is already a member of the account.",
+        ConflictReason::InvitationMailLimit => {
+            "This person was invited too many times today. Try again tomorrow."
+        }
+        ConflictReason::EmailUnconfirmed => {
+            "Confirm your email address first, with the link that we sent you. You can send it again under Security."
+        }
+        ConflictReason::TwoFactorMissing => {
+            "Enable two-factor authentication for yourself first, under Security."
+        }
         ConflictReason::InvitationLimit => "Too many invitations are open. Revoke some first.",
         ConflictReason::UserExists => {
             "You already have a Heliograph user. Sign in to accept the invitation."

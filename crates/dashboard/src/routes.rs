@@ -4,9 +4,9 @@ use crate::error_page::{self, PageError};
 use crate::session::SessionRequest;
 use crate::state::DashboardState;
 use crate::{
-    api_keys, assets, audit, conversations, join, limits, live, members, messages, mode, operator,
-    optouts, overview, page, page_limit, password_reset, phone, security, send, sign_in, sign_up,
-    webhooks,
+    api_keys, assets, audit, confirm, conversations, join, limits, live, members, messages, mode,
+    operator, optouts, overview, page, page_limit, password_reset, phone, security, send, sign_in,
+    sign_up, webhooks,
 };
 use axum::Router;
 use axum::response::Response;
@@ -22,6 +22,7 @@ pub fn router(app: Arc<DashboardState>) -> Router {
         .merge(sign_up::routes())
         .merge(password_reset::routes())
         .merge(join::routes())
+        .merge(confirm::routes())
         .merge(members::routes())
         .merge(security::routes())
         .merge(audit::routes())
@@ -46,7 +47,7 @@ pub fn router(app: Arc<DashboardState>) -> Router {
 
 /// Removes the token from the path of a magic link, for the access log.
 pub fn redact_path(path: &str) -> &str {
-    let links = ["/sign-in/", "/reset/", "/join/"];
+    let links = ["/sign-in/", "/reset/", "/join/", "/confirm/"];
     links.into_iter().find(|link| path.starts_with(link)).unwrap_or(path)
 }
 

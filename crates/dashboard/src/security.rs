@@ -7,6 +7,7 @@ use crate::layout::{Layout, Notice};
 use crate::page;
 use crate::reasons;
 use crate::session::{self, SessionForm, SessionRequest};
+use crate::sign_in_throttle::{Attempt, AttemptOrigin};
 use crate::state::DashboardState;
 use askama::Template;
 use axum::Router;
@@ -17,6 +18,7 @@ use axum::routing::{get, post};
 use heliograph_domain::id::SessionId;
 use heliograph_domain::recovery::RecoveryCode;
 use heliograph_domain::totp::TotpSecret;
+use heliograph_service::identity::confirmations;
 use heliograph_service::identity::passwords::{self, PasswordChange};
 use heliograph_service::identity::sessions;
 use heliograph_service::identity::two_factor::{self, TwoFactorState};
@@ -74,11 +76,14 @@ pub(crate) fn routes() -> Router<Arc<DashboardState>> {
         .route("/settings/security/two-factor/confirm", post(confirm_two_factor))
         .route("/settings/security/two-factor/disable", post(disable_two_factor))
         .route("/settings/security/recovery-codes", post(renew_codes))
+        .route("/settings/security/confirmation", post(send_confirmation))
         .route("/settings/security/sessions/end", post(end_session))
         .route("/settings/security/sessions/others", post(end_other_sessions))
 }
 
-const NOTICES: [(&str, &str); 4] = [
+const NOTICES: [(&str, &str); 6] = [
+    ("sent", "We sent a link to your email address. It expires in three days."),
+    ("confirmed", "Email address confirmed. All other sessions were signed out."),
     ("password", "Password changed. All other sessions were signed out."),
     ("off", "Two-factor authentication disabled."),
     ("ended", "Session signed out."),
@@ -101,15 +106,18 @@ async fn show(
     status: StatusCode,
     extras: PageExtras,
 ) -> Result<Response, PageError> {
-    let user = request.visitor.details.session.user;
-    let (factor, has_password) = two_factor::state(&app.context, user).await?;
+    let (factor, has_password) = two_factor::state(&app.context, &request.visitor).await?;
     let (two_factor, codes_left, setup) = match &factor {
         TwoFactorState::Off => (false, 0, None),
         TwoFactorState::Pending(secret) => (false, 0, Some(setup(request, secret)?)),
         TwoFactorState::On(left) => (true, *left, None),
     };
     let sessions = sessions::list(&app.context, &request.visitor).await?;
-    let PageExtras { notice, codes, errors } = extras;
+    let PageExtras { mut notice, codes, errors } = extras;
+    if notice.is_none() && codes.is_empty() && !two_factor {
+        let required = request.visitor.lacks_two_factor(&app.context);
+        notice = required.then(|| Notice::error(REQUIRED));
+    }
     let page = Security {
         layout: Layout { notice, ..request.layout(app, "security", "Security").await? },
         has_password,
@@ -184,12 +192,14 @@ async fn show_error(
     show(app, request, StatusCode::UNPROCESSABLE_ENTITY, extras).await
 }
 
+const REQUIRED: &str = "You need two-factor authentication here. Enable it to continue.";
 const WRONG_PASSWORD: &str = "Incorrect password.";
 
 /// Applies the rate limit for passwords and codes typed within a session.
 fn check_rate_limit(app: &DashboardState, request: &SessionRequest) -> Result<(), PageError> {
-    let key = format!("signed in {}", request.visitor.details.email);
-    Ok(app.sign_in_throttle.check(request.client.address, Some(&key))?)
+    let from = AttemptOrigin { address: request.client.address, device: None };
+    let email = &request.visitor.details.email;
+    Ok(app.sign_in_throttle.check(Attempt::InSession, email, from)?)
 }
 
 async fn change_password(
@@ -223,9 +233,8 @@ async fn begin_two_factor(
 ) -> Result<Response, PageError> {
     let SessionForm { request, form } = &posted;
     check_rate_limit(&app, request)?;
-    let (actor, passwords) = (request.actor(), &app.sign_in_throttle.passwords);
-    match two_factor::begin_setup(&app.context, passwords, &actor, form.raw("begin_password")).await
-    {
+    let (who, passwords) = (&request.visitor, &app.sign_in_throttle.passwords);
+    match two_factor::begin_setup(&app.context, passwords, who, form.raw("begin_password")).await {
         Ok(true) => Ok(page::redirect(HERE)),
         Ok(false) => show_error(&app, request, "begin_password", WRONG_PASSWORD).await,
         Err(Error::Conflict(reason)) => {
@@ -243,8 +252,12 @@ async fn confirm_two_factor(
 ) -> Result<Response, PageError> {
     let SessionForm { request, form } = &posted;
     check_rate_limit(&app, request)?;
-    match two_factor::confirm_setup(&app.context, &request.actor(), form.text("code")).await {
-        Ok(Some(codes)) => show_codes(&app, request, &codes).await,
+    let (who, actor) = (&request.visitor, request.actor());
+    match two_factor::confirm_setup(&app.context, who, &actor, form.text("code")).await {
+        Ok(Some(codes)) => {
+            end_others_if_wanted(&app, &posted).await?;
+            show_codes(&app, request, &codes).await
+        }
         Ok(None) => {
             let why = "Incorrect code. Enter the current code from your authenticator app.";
             show_error(&app, request, "code", why).await
@@ -278,7 +291,10 @@ async fn renew_codes(
         form.raw("codes_password"),
     );
     match codes.await? {
-        Some(codes) => show_codes(&app, request, &codes).await,
+        Some(codes) => {
+            end_others_if_wanted(&app, &posted).await?;
+            show_codes(&app, request, &codes).await
+        }
         None => show_error(&app, request, "codes_password", WRONG_PASSWORD).await,
     }
 }
@@ -292,9 +308,36 @@ async fn disable_two_factor(
     let (actor, passwords) = (request.actor(), &app.sign_in_throttle.passwords);
     let typed = form.raw("off_password");
     match two_factor::disable(&app.context, passwords, &actor, typed).await? {
-        true => Ok(session::redirect_with_notice(HERE, "off")),
+        true => {
+            end_others_if_wanted(&app, &posted).await?;
+            Ok(session::redirect_with_notice(HERE, "off"))
+        }
         false => show_error(&app, request, "off_password", WRONG_PASSWORD).await,
     }
+}
+
+/// Ends the other sessions of the user if the form says so.
+async fn end_others_if_wanted(app: &DashboardState, posted: &SessionForm) -> Result<(), PageError> {
+    let SessionForm { request, form } = posted;
+    if form.text("end_others") == "yes" {
+        sessions::end_others(&app.context, &request.visitor, &request.actor()).await?;
+    }
+    Ok(())
+}
+
+/// Sends the link that confirms the email address again.
+async fn send_confirmation(
+    State(app): State<Arc<DashboardState>>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let request = &posted.request;
+    if confirmations::send_again(&app.context, &request.visitor).await? {
+        return Ok(session::redirect_with_notice(HERE, "sent"));
+    }
+    let text =
+        "We sent you several links today already. Check your spam folder, or try again tomorrow.";
+    let extras = PageExtras { notice: Some(Notice::error(text)), ..PageExtras::default() };
+    show(&app, request, StatusCode::TOO_MANY_REQUESTS, extras).await
 }
 
 async fn end_session(

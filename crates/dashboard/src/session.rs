@@ -16,6 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::secret::Token;
+use heliograph_service::identity::accounts;
 use heliograph_service::identity::sessions::{self, AuthenticatedUser};
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::caller::Caller;
@@ -70,6 +71,8 @@ impl SessionRequest {
     ) -> Result<Layout, PageError> {
         let signed = &self.visitor.details;
         let all = sessions::accounts(&app.context, &self.visitor).await?;
+        let demo_operator =
+            signed.operator && accounts::has_leftover_demo_operator(&app.context).await?;
         Ok(Layout {
             title: title.to_owned(),
             active_nav,
@@ -82,6 +85,8 @@ impl SessionRequest {
             accounts: all.into_iter().map(|(id, name, _)| (id.0, name)).collect(),
             test_mode: signed.session.mode == Mode::Test,
             is_operator: signed.operator,
+            demo_operator,
+            unconfirmed: self.visitor.require_confirmed(&app.context).is_err(),
             is_by_operator: signed.session.by_operator,
             can_manage: signed.role.manages(),
             can_send: signed.role.scopes().allow(Scope::Send),
@@ -123,6 +128,9 @@ impl SessionRequest {
     }
 }
 
+/// The pages and forms that work without two-factor authentication where it is required.
+const SETUP_PATHS: [&str; 5] =
+    ["/settings/security", "/sign-out", "/account", "/join/", "/confirm/"];
 /// Forms that work from any account and mode.
 const ANY_CONTEXT: [&str; 3] = ["/mode", "/account", "/sign-out"];
 
@@ -141,6 +149,10 @@ impl FromRequestParts<Arc<DashboardState>> for SessionRequest {
             Err(Error::Unauthenticated) => return Err(sign_in()),
             Err(other) => return Err(other.into()),
         };
+        let is_setup = SETUP_PATHS.iter().any(|path| parts.uri.path().starts_with(path));
+        if !is_setup && visitor.lacks_two_factor(&app.context) {
+            return Err(PageError::TwoFactorRequired);
+        }
         let entrance = &app.context.settings().sign_up;
         let base_url = match entrance.base_url_configured {
             true => entrance.base_url.clone(),

@@ -6,6 +6,7 @@ use crate::form::FieldErrors;
 use crate::layout::{AnonymousLayout, Notice};
 use crate::page;
 use crate::session::{self, SessionForm};
+use crate::sign_in_throttle::{Attempt, TooManyAttempts};
 use crate::state::DashboardState;
 use askama::Template;
 use axum::Router;
@@ -19,7 +20,9 @@ use heliograph_service::identity::magic_links;
 use heliograph_service::identity::magic_links::MagicLinkKind;
 use heliograph_service::identity::passwords::Credentials;
 use heliograph_service::identity::sessions;
-use heliograph_service::identity::sign_in::{self, PasswordStep, SignInContext, SignedIn};
+use heliograph_service::identity::sign_in::{
+    self, CodeStep, PasswordStep, SignInContext, SignedIn,
+};
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
 
@@ -118,7 +121,10 @@ async fn by_password(
         (anonymous::local_path(form.text("next")), form.text("email").to_owned());
     let mut errors = FieldErrors::default();
     let email = email::parse(&typed_email);
-    app.sign_in_throttle.check(request.client.address, email.as_deref())?;
+    match &email {
+        Some(email) => drop(request.throttle(&app, Attempt::Password, email).await?),
+        None => app.sign_in_throttle.check_address(request.client.address)?,
+    }
     if email.is_none() {
         errors.add("email", "Enter a valid email address, such as ann@example.com.");
     }
@@ -131,14 +137,17 @@ async fn by_password(
         let (origin, invitation) = (request.origin(), anonymous::invitation_token(&next));
         let from = SignInContext { origin: &origin, invitation: invitation.as_ref() };
         match sign_in::by_password(&app.context, passwords, credentials, from).await {
-            Ok(Some(PasswordStep::SignedIn(entered))) => {
-                return Ok(redirect_to_next(&request, &next, &entered));
+            Ok(PasswordStep::SignedIn(entered)) => {
+                return redirect_to_next(&app, &request, &next, &entered).await;
             }
-            Ok(Some(PasswordStep::TwoFactor(way))) => {
+            Ok(PasswordStep::TwoFactor(way)) => {
                 return Ok(page::redirect(&two_factor_path(&way, &next)));
             }
-            // The same text for all reasons, against user enumeration.
-            Ok(None) => errors.add("password", "Incorrect email or password."),
+            // The same text for all reasons, and the same time, against user enumeration.
+            Ok(PasswordStep::Wrong(failed)) => {
+                request.record_failure(&app, failed)?;
+                errors.add("password", "Incorrect email or password.");
+            }
             Err(Error::Unauthenticated) => {
                 errors.add("email", NO_ACCOUNT);
             }
@@ -150,9 +159,14 @@ async fn by_password(
 
 /// Redirects to the requested page. A user who joined by signing in skips the page of the
 /// invitation.
-fn redirect_to_next(request: &AnonymousRequest, next: &str, entered: &SignedIn) -> Response {
+async fn redirect_to_next(
+    app: &DashboardState,
+    request: &AnonymousRequest,
+    next: &str,
+    entered: &SignedIn,
+) -> Result<Response, PageError> {
     let next = if entered.joined { "/" } else { or_start(next) };
-    request.redirect_signed_in(next, &entered.session)
+    request.redirect_signed_in(app, next, &entered.session).await
 }
 
 fn or_start(next: &str) -> &str {
@@ -214,21 +228,21 @@ async fn by_code(
 ) -> Result<Response, PageError> {
     let next = anonymous::local_path(form.text("next"));
     let Some(token) = Token::parse(&link) else { return expired(&app, &request, next) };
-    // The same rate limit as for passwords.
     let email = match magic_links::email_of(&app.context, &token, MagicLinkKind::TwoFactor).await {
         Ok(email) => email,
         Err(Error::NotFound) => return expired(&app, &request, next),
         Err(other) => return Err(other.into()),
     };
-    app.sign_in_throttle.check(request.client.address, Some(&format!("code {email}")))?;
+    request.throttle(&app, Attempt::Code, &email).await?;
     let typed = form.text("code");
     let (origin, invitation) = (request.origin(), anonymous::invitation_token(&next));
     let from = SignInContext { origin: &origin, invitation: invitation.as_ref() };
     match sign_in::by_code(&app.context, &token, typed, from).await {
-        Ok(Some(entered)) => Ok(redirect_to_next(&request, &next, &entered)),
+        Ok(CodeStep::SignedIn(entered)) => redirect_to_next(&app, &request, &next, &entered).await,
+        Ok(CodeStep::Wait(delay)) => Err(TooManyAttempts(delay).into()),
         Err(Error::NotFound) => expired(&app, &request, next),
         Err(other) => Err(other.into()),
-        Ok(None) => {
+        Ok(CodeStep::Wrong) => {
             let error = "Incorrect code. Enter the current code from your authenticator app.";
             show_two_factor(
                 &app,
@@ -241,8 +255,8 @@ async fn by_code(
     }
 }
 
-/// Shows the page of a magic link without consuming the link, so that link previews of chats and
-/// mail scanners do not use it up. Without a session, a script submits the page at once.
+/// Shows the page of a magic link without consuming the link: only its button does, so that link
+/// previews of chats and mail scanners, some of which run scripts, do not use it up.
 async fn magic_link(
     State(app): State<Arc<DashboardState>>,
     request: AnonymousRequest,
@@ -277,7 +291,7 @@ async fn by_magic_link(
         magic_links::sign_in(&app.context, &link, &request.origin()).await
     };
     match used.await {
-        Ok(token) => Ok(request.redirect_signed_in(FIRST_PAGE, &token)),
+        Ok(token) => request.redirect_signed_in(&app, FIRST_PAGE, &token).await,
         Err(Error::NotFound) => show_link_error(&app, &request, LINK_EXPIRED),
         Err(Error::Unauthenticated) => show_link_error(&app, &request, NO_ACCOUNT),
         Err(other) => Err(other.into()),

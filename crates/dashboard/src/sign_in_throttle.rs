@@ -1,5 +1,10 @@
-//! The throttle of sign-in attempts, by client address and by account name: slows down password
-//! guessing.
+//! The throttle of sign-in attempts: slows down password guessing, and keeps nobody out of their own
+//! account.
+//!
+//! Wrong passwords are limited for each pair of person and network, so that whoever guesses from
+//! elsewhere does not use up the attempts of the person; and widely for each person, against
+//! guessing from many networks. Browsers that the person has signed in with before have attempts of
+//! their own, and so have password resets.
 
 use axum::http::StatusCode;
 use governor::clock::{Clock, DefaultClock};
@@ -11,8 +16,11 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Attempts at one person's password or codes: the burst, and then the interval between attempts.
-const PER_NAME: (u32, Duration) = (8, Duration::from_secs(15));
+/// Attempts at one person's password from one network or known device: the burst, and then the
+/// interval between attempts.
+const PER_PERSON: (u32, Duration) = (8, Duration::from_secs(15));
+/// Attempts at one person's password from all networks together: more than some networks can make.
+const PER_PERSON_WIDE: (u32, Duration) = (200, Duration::from_secs(2));
 /// Attempts from one network address, which a whole office may share.
 const PER_ADDRESS: (u32, Duration) = (40, Duration::from_secs(3));
 /// The number of tracked names or addresses beyond which idle ones are evicted.
@@ -21,8 +29,32 @@ const MAX_TRACKED: usize = 20_000;
 /// Limits the attempts to sign in, and holds the handle of the password hasher.
 pub struct SignInThrottle {
     pub(crate) passwords: Passwords,
-    by_name: DefaultKeyedRateLimiter<String>,
+    by_person: DefaultKeyedRateLimiter<(String, IpAddr)>,
+    by_person_wide: DefaultKeyedRateLimiter<String>,
+    by_device: DefaultKeyedRateLimiter<String>,
     by_address: DefaultKeyedRateLimiter<IpAddr>,
+}
+
+/// A thing that is attempted. Each has attempts of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt {
+    /// Signing in with a password.
+    Password,
+    /// Entering a two-factor code. Wrong codes are also counted in the database.
+    Code,
+    /// Requesting a password reset.
+    Reset,
+    /// Entering a password or code within a session.
+    InSession,
+}
+
+/// The origin of an attempt.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AttemptOrigin<'a> {
+    /// The address of the client.
+    pub(crate) address: IpAddr,
+    /// The id of the device, if the person has signed in with it before.
+    pub(crate) device: Option<&'a str>,
 }
 
 /// The error of a throttled attempt, with the time to wait.
@@ -42,21 +74,54 @@ impl TooManyAttempts {
 impl SignInThrottle {
     /// Creates a throttle without any attempts.
     pub fn new(passwords: Passwords) -> Self {
-        let (by_name, by_address) = (limiter(PER_NAME), limiter(PER_ADDRESS));
-        Self { passwords, by_name, by_address }
+        Self {
+            passwords,
+            by_person: limiter(PER_PERSON),
+            by_person_wide: limiter(PER_PERSON_WIDE),
+            by_device: limiter(PER_PERSON),
+            by_address: limiter(PER_ADDRESS),
+        }
     }
 
-    /// Counts an attempt from an address, and at the named account if there is one.
-    pub(crate) fn check(&self, address: IpAddr, name: Option<&str>) -> Result<(), TooManyAttempts> {
-        let by_address = take(&self.by_address, &network(address));
-        let by_name = || name.map_or(Ok(()), |name| take(&self.by_name, &name.to_owned()));
-        let checked = by_address.and_then(|()| by_name());
-        if checked.is_err() {
-            let (event, client, reason) = ("rate_limited", &*address.to_string(), "sign_in");
-            SecurityEvent { event, client, reason, ..Default::default() }.refused();
-        }
-        checked
+    /// Counts an attempt from an address that concerns no person.
+    pub(crate) fn check_address(&self, address: IpAddr) -> Result<(), TooManyAttempts> {
+        logged(address, take(&self.by_address, network(address)))
     }
+
+    /// Counts an attempt at a person, who is named by the email address.
+    pub(crate) fn check(
+        &self,
+        what: Attempt,
+        email: &str,
+        from: AttemptOrigin<'_>,
+    ) -> Result<(), TooManyAttempts> {
+        logged(from.address, self.take_all(what, email, from))
+    }
+
+    fn take_all(
+        &self,
+        what: Attempt,
+        email: &str,
+        from: AttemptOrigin<'_>,
+    ) -> Result<(), TooManyAttempts> {
+        if let Some(device) = from.device {
+            return take(&self.by_device, format!("{what:?} {device}"));
+        }
+        take(&self.by_address, network(from.address))?;
+        let name = format!("{what:?} {email}");
+        // The narrow limit first: attempts beyond it do not count towards the wide one.
+        take(&self.by_person, (name.clone(), network(from.address)))?;
+        take(&self.by_person_wide, name)
+    }
+}
+
+/// Logs a refused attempt.
+fn logged(address: IpAddr, checked: Result<(), TooManyAttempts>) -> Result<(), TooManyAttempts> {
+    if checked.is_err() {
+        let (event, client, reason) = ("rate_limited", &*address.to_string(), "sign_in");
+        SecurityEvent { event, client, reason, ..Default::default() }.refused();
+    }
+    checked
 }
 
 fn limiter<K: Hash + Eq + Clone>((burst, gap): (u32, Duration)) -> DefaultKeyedRateLimiter<K> {
@@ -67,13 +132,13 @@ fn limiter<K: Hash + Eq + Clone>((burst, gap): (u32, Duration)) -> DefaultKeyedR
 
 fn take<K: Hash + Eq + Clone>(
     limiter: &DefaultKeyedRateLimiter<K>,
-    key: &K,
+    key: K,
 ) -> Result<(), TooManyAttempts> {
     if limiter.len() > MAX_TRACKED {
         limiter.retain_recent();
     }
     let now = DefaultClock::default().now();
-    limiter.check_key(key).map_err(|no| TooManyAttempts(no.wait_time_from(now)))
+    limiter.check_key(&key).map_err(|no| TooManyAttempts(no.wait_time_from(now)))
 }
 
 /// Returns the address that stands for a client: with IPv6, its network of 64 bits.
@@ -92,16 +157,38 @@ mod tests {
     use super::*;
     use heliograph_service::identity::passwords;
 
+    const ANN: &str = "ann@example.com";
+
+    fn from(n: u8) -> AttemptOrigin<'static> {
+        AttemptOrigin { address: IpAddr::from([192, 0, 2, n]), device: None }
+    }
+
     #[test]
-    fn attempts_at_one_name_are_throttled_without_affecting_others() {
+    fn wrong_passwords_from_elsewhere_do_not_lock_a_person_out() {
         let throttle = SignInThrottle::new(passwords::channel().0);
-        let from = |n: u8| IpAddr::from([192, 0, 2, n]);
-        for n in 0..8 {
-            throttle.check(from(n), Some("ann@example.com")).unwrap();
+        let attempt = |origin| throttle.check(Attempt::Password, ANN, origin);
+        for _ in 0..8 {
+            attempt(from(1)).unwrap();
         }
-        let wait = throttle.check(from(9), Some("ann@example.com")).unwrap_err();
+        let wait = attempt(from(1)).unwrap_err();
         assert!((1..=15).contains(&wait.seconds()), "{wait:?}");
-        throttle.check(from(9), Some("bob@example.com")).unwrap();
+        attempt(from(2)).unwrap();
+        throttle.check(Attempt::Password, "bob@example.com", from(1)).unwrap();
+        throttle.check(Attempt::Reset, ANN, from(1)).unwrap();
+    }
+
+    #[test]
+    fn known_devices_pass_while_many_networks_guess() {
+        let throttle = SignInThrottle::new(passwords::channel().0);
+        let attempt = |origin| throttle.check(Attempt::Password, ANN, origin);
+        let guesses = (0..=255).map(|n| attempt(from(n)).is_ok()).filter(|passed| *passed).count();
+        assert!((200..=201).contains(&guesses), "{guesses}");
+        let known = AttemptOrigin { device: Some("phone"), ..from(1) };
+        for _ in 0..8 {
+            attempt(known).unwrap();
+        }
+        attempt(known).unwrap_err();
+        throttle.check(Attempt::Reset, ANN, from(2)).unwrap();
     }
 
     #[test]
@@ -109,9 +196,9 @@ mod tests {
         let throttle = SignInThrottle::new(passwords::channel().0);
         let from = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, n]);
         for n in 0..40 {
-            throttle.check(from(n), None).unwrap();
+            throttle.check_address(from(n)).unwrap();
         }
-        assert!(throttle.check(from(99), None).is_err());
-        throttle.check("2001:db8:0:8::1".parse().unwrap(), None).unwrap();
+        assert!(throttle.check_address(from(99)).is_err());
+        throttle.check_address("2001:db8:0:8::1".parse().unwrap()).unwrap();
     }
 }

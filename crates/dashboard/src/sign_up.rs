@@ -4,6 +4,7 @@ use crate::anonymous::{AnonymousForm, AnonymousRequest};
 use crate::error_page::PageError;
 use crate::form::FieldErrors;
 use crate::layout::{AnonymousLayout, Notice};
+use crate::sign_in_throttle::Attempt;
 use crate::state::DashboardState;
 use askama::Template;
 use axum::Router;
@@ -18,6 +19,8 @@ use heliograph_service::identity::sign_up;
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
 
+const TAKEN: &str =
+    "An account with this email address already exists. Sign in, or reset your password.";
 /// The first page after signing up.
 const FIRST_PAGE: &str = "/phone";
 
@@ -81,7 +84,7 @@ async fn create(
     require_sign_up(&app)?;
     let typed_email = form.text("email").to_owned();
     let email = email::parse(&typed_email);
-    app.sign_in_throttle.check(request.client.address, None)?;
+    app.sign_in_throttle.check_address(request.client.address)?;
     let mut errors = FieldErrors::default();
     if email.is_none() {
         errors.add("email", "Enter a valid email address, such as ann@example.com.");
@@ -94,20 +97,23 @@ async fn create(
         false => Ok(None),
     };
     match opened {
-        Ok(Some(token)) => return Ok(request.redirect_signed_in(FIRST_PAGE, &token)),
+        Ok(Some(token)) => return request.redirect_signed_in(&app, FIRST_PAGE, &token).await,
         // A form submitted twice signs in the second time.
         Ok(None) if errors.is_empty() => {
-            app.sign_in_throttle.check(request.client.address, email.as_deref())?;
+            request.throttle(&app, Attempt::Password, credentials.email).await?;
             let from = SignInContext { origin: &origin, invitation: None };
             match sign_in::by_password(&app.context, passwords, credentials, from).await {
-                Ok(Some(PasswordStep::SignedIn(entered))) => {
-                    return Ok(request.redirect_signed_in(FIRST_PAGE, &entered.session));
+                Ok(PasswordStep::SignedIn(entered)) => {
+                    return request.redirect_signed_in(&app, FIRST_PAGE, &entered.session).await;
                 }
                 // The same for users without an account: they see the reason when they sign in.
-                Ok(_) | Err(Error::Unauthenticated) => errors.add(
-                    "email",
-                    "An account with this email address already exists. Sign in, or reset your password.",
-                ),
+                Ok(PasswordStep::Wrong(failed)) => {
+                    request.record_failure(&app, failed)?;
+                    errors.add("email", TAKEN);
+                }
+                Ok(PasswordStep::TwoFactor(_)) | Err(Error::Unauthenticated) => {
+                    errors.add("email", TAKEN);
+                }
                 Err(other) => return Err(other.into()),
             }
         }

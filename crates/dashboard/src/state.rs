@@ -1,5 +1,6 @@
 //! The state that every page can use.
 
+use crate::after_response::AfterResponse;
 use crate::live_updates::LiveUpdates;
 use crate::page_rate::PageRate;
 use crate::sign_in_throttle::SignInThrottle;
@@ -15,6 +16,8 @@ pub struct DashboardState {
     pub writer: Writer,
     /// Limits attempts to sign in.
     pub sign_in_throttle: SignInThrottle,
+    /// Runs work after responses.
+    pub after_response: AfterResponse,
     /// Limits the pages of a client.
     pub page_rate: PageRate,
     /// Watches the accounts with open pages.

@@ -1,6 +1,8 @@
 //! Password strength rules: passwords must be long and hard to guess; character classes do not
 //! matter.
 
+use sha2::{Digest, Sha256};
+
 /// The minimum number of characters. NIST SP 800-63B requires it of passwords used as the only
 /// factor.
 pub const MIN_LENGTH: usize = 12;
@@ -15,6 +17,11 @@ const MIN_NAME_LENGTH: usize = 4;
 
 /// Words that common passwords consist of.
 const COMMON: &str = include_str!("password/common.txt");
+/// The passwords that are found first in breaches: sorted, each as the first bytes of the SHA-256
+/// hash of its lower-case form. `scripts/breached-passwords` writes the file.
+const BREACHED: &[u8] = include_bytes!("password/breached.bin");
+/// The number of bytes of a hash: a good password is refused by chance once in 400,000 times.
+const BREACHED_BYTES: usize = 4;
 /// Sequences: rows of keyboards, digits and the alphabet.
 const ROWS: [&str; 7] = [
     "qwertyuiop",
@@ -35,7 +42,7 @@ pub enum WeakPassword {
     /// The password has more than [`MAX_LENGTH`] characters.
     #[error("Use at most 128 characters.")]
     Long,
-    /// The password consists of common words.
+    /// The password consists of common words, or is known from breaches.
     #[error("This password is too common, even with added digits. Use several unrelated words.")]
     Common,
     /// The password contains the email address of the user or the product name.
@@ -72,7 +79,10 @@ pub fn check(password: &str, email: &str) -> Result<(), WeakPassword> {
     if repeats(&characters) || runs(&characters) {
         return Err(WeakPassword::Pattern);
     }
-    if is_common(&lower) { Err(WeakPassword::Common) } else { Ok(()) }
+    match is_common(&lower) || is_breached(&lower) {
+        true => Err(WeakPassword::Common),
+        false => Ok(()),
+    }
 }
 
 /// Returns whether the password is a repetition of one short piece.
@@ -92,6 +102,19 @@ fn are_neighbours(a: char, b: char) -> bool {
     let place = |row: &str, c| row.chars().position(|r| r == c);
     let close = |row: &str| matches!((place(row, a), place(row, b)), (Some(a), Some(b)) if a.abs_diff(b) == 1);
     a == b || ROWS.iter().any(|row| close(row))
+}
+
+/// Returns whether the password is known from breaches, also with digits and signs added at its
+/// ends, or in place of letters.
+fn is_breached(lower: &str) -> bool {
+    let is_added = |c: char| !c.is_alphabetic();
+    let body = lower.trim_end_matches(is_added);
+    let inner = body.trim_start_matches(is_added);
+    [lower, body, inner, &deobfuscate(lower)].into_iter().any(|text| {
+        let hash = Sha256::digest(text.as_bytes());
+        let (hashes, _) = BREACHED.as_chunks::<BREACHED_BYTES>();
+        hash.first_chunk().is_some_and(|hash| hashes.binary_search(hash).is_ok())
+    })
 }
 
 /// Returns whether the letters form only common words, also with digits in place of letters
@@ -199,6 +222,15 @@ mod tests {
             Ok(()),
             "short names are not checked"
         );
+    }
+
+    #[test]
+    fn passwords_from_breaches_are_rejected_also_with_digits() {
+        let (hashes, rest) = BREACHED.as_chunks::<BREACHED_BYTES>();
+        assert!(hashes.len() > 3_000 && rest.is_empty() && hashes.is_sorted());
+        for bad in ["passwordstandard", "gfhjkm 94817263", "2026 trustno 2026", "Gfhjkm-86-42-97"] {
+            assert_eq!(checked(bad), Err(WeakPassword::Common), "{bad}");
+        }
     }
 
     #[test]

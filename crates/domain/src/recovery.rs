@@ -6,15 +6,15 @@ use std::fmt;
 
 /// The number of codes that a user gets.
 pub const COUNT: usize = 10;
-/// The number of random bytes of a code: 80 bits, so a fast hash is sufficient.
-pub const RANDOM_BYTES: usize = 10;
+/// The number of random bytes of a code: 120 bits, so a fast hash is sufficient.
+pub const RANDOM_BYTES: usize = 15;
 
 /// The stored SHA-256 hash of a code.
 pub type CodeHash = [u8; 32];
 
 /// Letters and digits that are hard to confuse.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-const LENGTH: usize = 16;
+const LENGTH: usize = 24;
 
 /// A recovery code. Its `Debug` output does not reveal it.
 #[derive(Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ mod tests {
     fn typed_codes_are_normalized() {
         let code = RecoveryCode::from_random(&[0x5a; RANDOM_BYTES]);
         let shown = code.reveal();
-        assert_eq!((shown.len(), shown.matches('-').count()), (19, 3));
+        assert_eq!((shown.len(), shown.matches('-').count()), (29, 5));
         for typed in
             [shown.clone(), shown.to_uppercase(), shown.replace('-', " "), format!(" {shown} ")]
         {

@@ -175,6 +175,8 @@ pub(crate) async fn settings(
             base_url_configured: config.server.public_url.is_some(),
             mail_enabled: config.mail.smtp_url.is_some(),
         },
+        live_carriers: config.carriers.iter().any(|c| c.kind == CarrierKind::Smpp),
+        operator_two_factor: config.accounts.operator_two_factor,
         egress_policy: EgressPolicy::allowing(config.webhooks.allow_private.clone())
             .with_ports(config.webhooks.ports.clone()),
         webhook_timeout: Duration::from_secs(config.webhooks.timeout_seconds),

@@ -12,7 +12,7 @@ use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http
 use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
 use heliograph_api::{ApiState, ProblemDocuments, RateLimit};
-use heliograph_dashboard::{DashboardState, LiveUpdates, PageRate, SignInThrottle};
+use heliograph_dashboard::{AfterResponse, DashboardState, LiveUpdates, PageRate, SignInThrottle};
 use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
 use heliograph_engine::{Authorities, Engine, Mailer, PeriodicTask};
@@ -197,6 +197,7 @@ impl Node<'_> {
             context: context.clone(),
             writer: writer.clone(),
             sign_in_throttle: SignInThrottle::new(start_hashing()?),
+            after_response: AfterResponse::default(),
             page_rate: PageRate::default(),
             live_updates: LiveUpdates::default(),
             gate: gate.clone(),

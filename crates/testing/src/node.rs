@@ -57,6 +57,8 @@ pub async fn node_context(db: &TestDb, connections: Db, identity: u128) -> Conte
             base_url_configured: false,
             mail_enabled: true,
         },
+        live_carriers: false,
+        operator_two_factor: false,
         egress_policy: EgressPolicy::default(),
         webhook_timeout: Duration::from_secs(15),
         webhook_retention: Duration::from_secs(30 * 86_400),

@@ -21,7 +21,7 @@ use heliograph_domain::money::Amount;
 use heliograph_domain::wording::{limits, sentence};
 use heliograph_service::identity::account_limits;
 use heliograph_service::identity::accounts::{self, MAX_CREDIT, Member};
-use heliograph_service::identity::magic_links;
+use heliograph_service::identity::{magic_links, sessions};
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
@@ -32,6 +32,11 @@ const PAGE_SIZE: usize = 25;
 /// The longest search text: the longest email address.
 const SEARCH_LIMIT: usize = 254;
 const HERE: &str = "/operator/accounts";
+const NOTICES: [(&str, &str); 3] = [
+    ("credited", "Balance updated."),
+    ("limited", "Limits saved."),
+    ("ended", "All sessions of the person were ended, and unused links no longer work."),
+];
 const RESUBMITTED: &str = "This form was already submitted with another amount. Check the \
                            balance, then submit it again.";
 const LIMIT_ERROR: &str =
@@ -42,6 +47,7 @@ pub(super) fn routes() -> Router<Arc<DashboardState>> {
         .route(HERE, get(show))
         .route("/operator/accounts/{id}/credit", post(credit))
         .route("/operator/accounts/{id}/link", post(link))
+        .route("/operator/accounts/{id}/end-sessions", post(end_sessions))
         .route("/operator/accounts/{id}/limits", post(change_limits))
 }
 
@@ -139,10 +145,7 @@ async fn show(
     uri: Uri,
 ) -> Result<Response, PageError> {
     let query = AccountQuery::read(&Form::read(uri.query().unwrap_or_default().as_bytes())?);
-    let notice = session::notice_from(
-        &uri,
-        &[("credited", "Balance updated."), ("limited", "Limits saved.")],
-    );
+    let notice = session::notice_from(&uri, &NOTICES);
     render(&app, &request, query, notice, PageState::default()).await
 }
 
@@ -323,4 +326,19 @@ async fn link(
     let link = format!("{}/sign-in/{}", request.base_url, token.reveal());
     let state = PageState { link: Some((email, link)), ..PageState::default() };
     render(&app, &request, AccountQuery::read(&form), None, state).await
+}
+
+/// Ends all sessions of a member.
+async fn end_sessions(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<i64>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let SessionForm { request, form } = posted;
+    request.visitor.require_operator()?;
+    let user = form.text("user").parse::<UserId>().map_err(|_| PageError::invalid_form())?;
+    let actor = request.visitor.operator_actor(AccountId(id), &request.client.address.to_string());
+    sessions::end_all_of_member(&app.context, &actor, user).await?;
+    let query = AccountQuery::read(&form);
+    Ok(session::redirect_with_notice(&query.url(query.after), "ended"))
 }

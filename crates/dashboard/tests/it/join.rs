@@ -14,7 +14,7 @@ async fn invite(by: &Client<'_>, email: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_user_joins_with_a_password() {
-    let site = Site::new().await;
+    let site = Site::with(|settings| settings.sign_up.mail_enabled = false).await;
     let ann = site.owner("ann@example.com").await;
     let path = invite(&ann, "bob@example.com").await;
     let (bob, action) = (site.client(), format!("{path}/sign-up"));
@@ -35,7 +35,7 @@ async fn a_new_user_joins_with_a_password() {
     (Create account and join)
     ");
     let joined = bob.send(&page, &action, &[("password", PASSWORD)]).await;
-    assert_snapshot!(joined.head(), @"303 / sets heliograph");
+    assert_snapshot!(joined.head(), @"303 / sets heliograph sets heliograph-device");
     assert_snapshot!(bob.get(&path).await.main(), @"
     404
     Link expired
@@ -48,7 +48,7 @@ async fn a_new_user_joins_with_a_password() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_joins_after_sign_in() {
-    let site = Site::new().await;
+    let site = Site::with(|settings| settings.sign_up.mail_enabled = false).await;
     let ann = site.owner("ann@example.com").await;
     let bob = site.owner("bob@example.com").await;
     let path = invite(&ann, "bob@example.com").await;

@@ -8,6 +8,7 @@ mod assets;
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+mod confirm;
 mod conversations;
 #[cfg(test)]
 mod error_pages;

@@ -1,8 +1,9 @@
 //! Members: invitations, roles and removal.
 
-use crate::support::site::Site;
+use crate::support::site::{PASSWORD, Site};
 use heliograph_domain::account::Role;
 use insta::assert_snapshot;
+use std::time::Duration;
 
 const MEMBERS: &str = "/settings/members";
 const REVOKE: &str = "/settings/members/revoke";
@@ -11,7 +12,7 @@ const ROLE: &str = "/settings/members/role";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_is_invited_and_the_invitation_revoked() {
-    let site = Site::new().await;
+    let site = Site::with(|settings| settings.sign_up.mail_enabled = false).await;
     let ann = site.owner("ann@example.com").await;
     let page = ann.get(MEMBERS).await;
     assert_snapshot!(page.main(), @"
@@ -34,7 +35,11 @@ async fn a_person_is_invited_and_the_invitation_revoked() {
     [ ] Admin / Manages API keys, webhooks and members
     [x] Member / Sends messages and edits opt-out lists
     [ ] Viewer / Read only
-    (Send invitation)
+    (Create invitation link)
+    This server cannot send email. You will get a link to share.
+    Two-factor authentication
+    Members may sign in with a password only. Without two-factor authentication, they can open nothing but their security settings once you require it.
+    (Require it from all members)
     ");
     let invited = ann.send(&page, MEMBERS, &[("email", "bob@example.com")]).await;
     assert_snapshot!(invited.section("invited"), @"
@@ -42,7 +47,7 @@ async fn a_person_is_invited_and_the_invitation_revoked() {
     Invitation link for bob@example.com
     ()
     http://localhost/join/…
-    We also sent it by email. Copy this link now: it is shown only once. It works once and expires in seven days.
+    Copy this link now: it is shown only once. It works once and expires in seven days.
     ");
     assert_snapshot!(invited.section("members"), @"
     200
@@ -184,8 +189,76 @@ async fn a_viewer_can_only_leave() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn invitations_end_with_the_membership_of_the_inviter() {
+async fn with_mail_only_the_mailbox_gets_the_link() {
     let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let page = ann.get(MEMBERS).await;
+    let bob = [("email", "bob@example.com")];
+    // A form that is sent twice makes one invitation and one mail.
+    for _ in 0..2 {
+        let invited = ann.send(&page, MEMBERS, &bob).await;
+        assert_eq!(invited.head(), "303 /settings/members?done=invited");
+    }
+    assert_eq!(site.db.query_raw("SELECT CAST(count(*) AS text) FROM mails").await, [["1"]]);
+    let (mail, path) = site.mail("bob@example.com").await;
+    assert!(!mail.contains("ann@example.com"), "{mail}");
+    let browser = site.client();
+    let action = format!("{path}/sign-up");
+    let joined = browser.fill(&path, &action, &[("password", PASSWORD)]).await;
+    assert_snapshot!(joined.head(), @"303 / sets heliograph sets heliograph-device");
+    assert!(!browser.get("/overview").await.has("aria-label=\"Email address\""), "not confirmed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn withdrawing_and_repeating_invitations_is_limited() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let bob = [("email", "bob@example.com")];
+    for _ in 0..3 {
+        let invited = ann.fill(MEMBERS, MEMBERS, &bob).await;
+        let page = ann.follow(&invited).await;
+        assert_eq!(ann.send(&page, REVOKE, &[]).await.status, 303);
+    }
+    assert_snapshot!(
+        ann.fill(MEMBERS, MEMBERS, &bob).await.error("email"),
+        @"422 ✗ This person was invited too many times today. Try again tomorrow."
+    );
+    site.db.clock.advance(Duration::from_secs(86_400));
+    assert_eq!(ann.fill(MEMBERS, MEMBERS, &bob).await.status, 303);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_requires_two_factor_authentication() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let bob = site.member(&ann, "bob@example.com", Role::Admin).await;
+    let require = "/settings/members/two-factor";
+    let first =
+        ann.press(&ann.get(MEMBERS).await, (require, require), &[("required", "yes")]).await;
+    assert_snapshot!(
+        first.notice(),
+        @"409 ✗ Enable two-factor authentication for yourself first, under Security."
+    );
+    ann.set_up_two_factor().await;
+    let done = ann.press(&ann.get(MEMBERS).await, (require, require), &[("required", "yes")]).await;
+    assert_snapshot!(
+        ann.follow(&done).await.notice(),
+        @"200 Members now need two-factor authentication."
+    );
+    assert_snapshot!(bob.get("/overview").await.head(), @"303 /settings/security");
+    assert_snapshot!(
+        bob.get("/settings/security").await.notice(),
+        @"200 ✗ You need two-factor authentication here. Enable it to continue."
+    );
+    assert_eq!(bob.submit(require, &[("required", "no")]).await.head(), "303 /settings/security");
+    bob.set_up_two_factor().await;
+    assert_eq!(bob.get("/overview").await.status, 200);
+    assert_eq!(bob.submit(require, &[("required", "no")]).await.status, 403);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn invitations_end_with_the_membership_of_the_inviter() {
+    let site = Site::with(|settings| settings.sign_up.mail_enabled = false).await;
     let ann = site.owner("ann@example.com").await;
     let bob = site.member(&ann, "bob@example.com", Role::Admin).await;
     let invited = bob.fill(MEMBERS, MEMBERS, &[("email", "eve@example.com")]).await;
@@ -208,7 +281,7 @@ async fn invitations_end_with_the_membership_of_the_inviter() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn invitations_end_when_the_inviter_may_not_invite_any_more() {
-    let site = Site::new().await;
+    let site = Site::with(|settings| settings.sign_up.mail_enabled = false).await;
     let ann = site.owner("ann@example.com").await;
     let bob = site.member(&ann, "bob@example.com", Role::Admin).await;
     let invited = bob.fill(MEMBERS, MEMBERS, &[("email", "eve@example.com")]).await;

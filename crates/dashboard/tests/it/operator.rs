@@ -4,7 +4,7 @@ use crate::support::site::Site;
 use heliograph_domain::carrier::BindStatus;
 use heliograph_domain::money::Amount;
 use heliograph_service::identity::sessions::SessionOrigin;
-use heliograph_service::identity::{magic_links, mails};
+use heliograph_service::identity::{accounts, magic_links, mails};
 use heliograph_service::operations::{carriers, nodes};
 use heliograph_testing::CARRIER;
 use insta::assert_snapshot;
@@ -103,6 +103,7 @@ async fn an_account_gets_credit() {
     Created DATE
     ann@example.com owner
     (Create sign-in link for ann@example.com)
+    (End sessions of ann@example.com)
     Limits
     Leave a field empty for the default; 0 means no limit.
     API requests per second of each key []
@@ -194,10 +195,54 @@ async fn other_users_do_not_find_the_pages() {
     for page in ["carriers", "queue", "accounts"] {
         assert_eq!(ann.get(&format!("/operator/{page}")).await.status, 404, "{page}");
     }
-    for action in ["credit", "link"] {
+    for action in ["credit", "link", "end-sessions"] {
         let refused = ann.submit(&format!("/operator/accounts/1/{action}"), &[]).await;
         assert_eq!(refused.status, 404, "{action}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_ends_the_sessions_of_a_person() {
+    let site = Site::new().await;
+    let olga = site.operator("olga@example.com").await;
+    let ann = site.owner("ann@example.com").await;
+    let page = olga.get("/operator/accounts?find=ann").await;
+    let ended = olga.send(&page, &page.action("/end-sessions"), &[]).await;
+    assert_snapshot!(
+        olga.follow(&ended).await.notice(),
+        @"200 All sessions of the person were ended, and unused links no longer work."
+    );
+    assert_snapshot!(ann.get("/overview").await.head(), @"303 /sign-in?next=%2Foverview");
+    let ann = site.sign_in("ann@example.com").await;
+    let log = ann.get("/settings/audit-log").await;
+    assert!(log.has("Sessions ended by the operator"), "{}", log.body);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operators_need_two_factor_authentication_where_it_is_set() {
+    let site = Site::with(|settings| settings.operator_two_factor = true).await;
+    let olga = site.operator("olga@example.com").await;
+    assert_snapshot!(olga.get("/operator/queue").await.head(), @"303 /settings/security");
+    let ann = site.owner("ann@example.com").await;
+    assert_eq!(ann.get("/overview").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operators_are_reminded_of_the_demo_operator() {
+    let banner = "aria-label=\"Demo operator\"";
+    let trial = Site::new().await;
+    assert!(!trial.operator(accounts::DEMO).await.get("/overview").await.has(banner));
+    let site = Site::with(|settings| settings.live_carriers = true).await;
+    site.operator(accounts::DEMO).await;
+    let olga = site.operator("olga@example.com").await;
+    assert_snapshot!(olga.get("/overview").await.part(banner), @"
+    200
+    The demo operator still exists. Make your own person an operator, then run heliograph account demote --email demo@localhost.
+    ");
+    let ann = site.owner("ann@example.com").await;
+    assert!(!ann.get("/overview").await.has(banner));
+    accounts::demote_operator(site.cx(), accounts::DEMO).await.unwrap();
+    assert!(!olga.get("/overview").await.has(banner));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

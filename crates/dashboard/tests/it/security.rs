@@ -3,6 +3,7 @@
 use crate::support::site::{PASSWORD, Site};
 use heliograph_domain::totp::TotpSecret;
 use insta::assert_snapshot;
+use std::time::Duration;
 
 const SECURITY: &str = "/settings/security";
 const CHANGE: &str = "/settings/security/password";
@@ -87,6 +88,7 @@ async fn two_factor_authentication_is_enabled() {
     …
     ()
     Code []
+    [x] Sign out all other sessions
     (Enable)
     ");
     let wrong = ann.send(&setup, CONFIRM, &[("code", "123")]).await;
@@ -106,9 +108,11 @@ async fn two_factor_authentication_is_enabled() {
     Generate new recovery codes
     Your password []
     Your existing codes will stop working.
+    [x] Sign out all other sessions
     (Generate codes)
     Disable
     Your password []
+    [x] Sign out all other sessions
     (Disable two-factor authentication)
     ");
     assert_snapshot!(
@@ -169,4 +173,41 @@ async fn sessions_are_listed_and_ended() {
     }
     let invalid = ann.submit("/settings/security/sessions/end", &[("id", "x")]).await;
     assert_snapshot!(invalid.head(), @"400");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pending_secret_belongs_to_its_session_and_expires() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let changed = ann.fill(SECURITY, CHANGE, &[("password", PASSWORD)]).await;
+    ann.follow(&changed).await;
+    ann.fill(SECURITY, BEGIN, &[("begin_password", PASSWORD)]).await;
+    let other = site.sign_in("ann@example.com").await;
+    assert!(!other.get(SECURITY).await.has("id=\"totp\""), "shown in another session");
+    let setup = ann.get(SECURITY).await;
+    let app = TotpSecret::parse(&setup.content("totp")).unwrap();
+    site.db.clock.advance(Duration::from_secs(15 * 60));
+    assert!(!ann.get(SECURITY).await.has("id=\"totp\""), "shown after a quarter of an hour");
+    let code = app.code(site.cx().db.now());
+    ann.send(&setup, CONFIRM, &[("code", &code)]).await;
+    assert!(ann.get(SECURITY).await.has(BEGIN), "an old secret was confirmed");
+    // A new password drops a pending secret.
+    ann.fill(SECURITY, BEGIN, &[("begin_password", PASSWORD)]).await;
+    let typed = [("current", PASSWORD), ("password", "nine blue kettles")];
+    ann.fill(SECURITY, CHANGE, &typed).await;
+    let pending = "SELECT CAST(count(*) AS text) FROM users WHERE totp_secret IS NOT NULL";
+    assert_eq!(site.db.query_raw(pending).await, [["0"]]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_the_second_factor_ends_other_sessions() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    ann.set_up_two_factor().await;
+    for (end_others, status) in [("", 200), ("yes", 303)] {
+        let other = site.sign_in("ann@example.com").await;
+        let typed = [("codes_password", PASSWORD), ("end_others", end_others)];
+        assert_eq!(ann.fill(SECURITY, CODES, &typed).await.status, 200);
+        assert_eq!(other.get("/overview").await.status, status);
+    }
 }

@@ -21,7 +21,7 @@ async fn a_new_user_is_signed_in() {
     let typed = [("email", "Ann@example.com"), ("password", PASSWORD)];
     assert_snapshot!(
         browser.send(&page, "/sign-up", &typed).await.head(),
-        @"303 /phone sets heliograph"
+        @"303 /phone sets heliograph sets heliograph-device"
     );
     assert_snapshot!(
         browser.get("/sign-up").await.notice(),

@@ -35,6 +35,3 @@ document.addEventListener("submit", (event) => {
   const stored = { page: location.pathname, action: form.getAttribute("action"), fields };
   sessionStorage.setItem(KEY, JSON.stringify(stored));
 });
-
-// The page of a magic link submits itself.
-document.querySelector("form[data-autosubmit]")?.requestSubmit();

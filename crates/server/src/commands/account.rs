@@ -39,6 +39,13 @@ pub(crate) enum AccountCommand {
         #[arg(long)]
         reset: bool,
     },
+    /// Make an operator an ordinary user, such as the demo operator of the first start
+    #[command(after_help = "Example:\n  heliograph account demote --email demo@localhost")]
+    Demote {
+        /// Email address of the operator
+        #[arg(long, value_name = "EMAIL", value_parser = email)]
+        email: String,
+    },
     /// Show the limits of an account with what is used of them, or change them
     #[command(after_help = "Example:
   heliograph account limits --account ann@example.com --set webhook_endpoints=20 --reset mails_per_day")]
@@ -105,6 +112,16 @@ pub(crate) async fn run(
             })?;
             let link = url(command, kind, &token)?;
             output::print_result(command.json, &json!({ "email": email, name: link }), &link);
+        }
+        AccountCommand::Demote { email } => {
+            let demoted = accounts::demote_operator(&command.context, &email).await;
+            or_not_found(demoted, || format!("no operator has the email address {email}"))?;
+            let text = format!("{email} is no operator any more");
+            output::print_result(
+                command.json,
+                &json!({ "email": email, "operator": false }),
+                &text,
+            );
         }
         AccountCommand::Limits(what) => limits(command, &what).await?,
         AccountCommand::List => {

@@ -197,11 +197,12 @@ impl Default for DatabaseConfig {
 pub(crate) struct AccountsConfig {
     pub(crate) sign_up: SignUp,
     pub(crate) currency: String,
+    pub(crate) operator_two_factor: bool,
 }
 
 impl Default for AccountsConfig {
     fn default() -> Self {
-        Self { sign_up: SignUp::Open, currency: "EUR".to_owned() }
+        Self { sign_up: SignUp::Open, currency: "EUR".to_owned(), operator_two_factor: false }
     }
 }
 

@@ -21,8 +21,36 @@ use heliograph_store::identity::users::{self, NewUser};
 use std::collections::HashMap;
 use uuid::Uuid;
 
+/// The email address of the operator whom the first start creates, for trials.
+pub const DEMO: &str = "demo@localhost";
+
+/// Returns whether the demo operator should be removed: live carriers are configured, and anybody
+/// with a link of the first start, or with the command line's output, could operate them.
+#[boxed]
+pub async fn has_leftover_demo_operator(cx: &Context) -> Result<bool> {
+    if !cx.settings().live_carriers {
+        return Ok(false);
+    }
+    Ok(users::is_operator_by_email(&mut cx.db.read().await?, DEMO).await?)
+}
+
+/// Makes a person an ordinary user: the operator's pages are no longer shown to them.
+///
+/// # Errors
+/// [`Error::NotFound`] when no operator has this email address.
+#[boxed]
+pub async fn demote_operator(cx: &Context, email: &str) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    if !users::is_operator_by_email(&mut tx, email).await? {
+        return Err(Error::NotFound);
+    }
+    users::demote_operator(&mut tx, email).await?;
+    Ok(tx.commit().await?)
+}
+
 /// Creates an account for the person with this email address; `None` when they own one. A person
-/// who was removed from their accounts gets a new one.
+/// who was removed from their accounts gets a new one. The caller vouches for
+/// the address, which needs no confirmation.
 #[boxed]
 pub async fn create(
     cx: &Context,
@@ -32,7 +60,10 @@ pub async fn create(
 ) -> Result<Option<AccountId>> {
     let mut tx = cx.db.write().await?;
     let account = match accounts::user_by_email(&mut tx, email).await? {
-        None => create_in(cx, &mut tx, email, currency, operator).await?.map(|(made, _)| made),
+        None => {
+            let new = NewAccount { email, currency, operator, confirmed: true };
+            create_in(cx, &mut tx, new).await?.map(|(made, _)| made)
+        }
         Some(user) if owned_accounts(&mut tx, user).await?.is_empty() => {
             if operator {
                 users::set_operator(&mut tx, user).await?;
@@ -49,6 +80,19 @@ pub async fn create(
     Ok(account)
 }
 
+/// An account to create, and its owner.
+#[derive(Clone, Copy)]
+pub(crate) struct NewAccount<'a> {
+    /// The email address of the owner.
+    pub(crate) email: &'a str,
+    /// The currency, ISO 4217.
+    pub(crate) currency: &'a str,
+    /// True if the owner is an operator of the installation.
+    pub(crate) operator: bool,
+    /// True if the address of the owner needs no confirmation.
+    pub(crate) confirmed: bool,
+}
+
 /// Returns the accounts that a user owns.
 async fn owned_accounts(conn: &mut Conn, user: UserId) -> Result<Vec<AccountId>> {
     let all = accounts::list_for_user(conn, user).await?;
@@ -58,21 +102,21 @@ async fn owned_accounts(conn: &mut Conn, user: UserId) -> Result<Vec<AccountId>>
 
 /// Creates an account within a transaction and returns it with its owner, who is a new user; `None`
 /// when the email address is taken.
-#[boxed]
-pub async fn create_in(
+pub(crate) async fn create_in(
     cx: &Context,
     tx: &mut Conn,
-    email: &str,
-    currency: &str,
-    operator: bool,
+    account: NewAccount<'_>,
 ) -> Result<Option<(AccountId, UserId)>> {
+    let NewAccount { email, currency, operator, confirmed } = account;
     let (user, now) = cx.next_id();
     let user = UserId(user);
-    let new = NewUser { id: user, email: email.to_owned(), operator, created_at: now };
+    let confirmed_at = confirmed.then_some(now);
+    let email = email.to_owned();
+    let new = NewUser { id: user, email, operator, created_at: now, confirmed_at };
     if !users::insert(tx, &new).await? {
         return Ok(None);
     }
-    Ok(Some((open(cx, tx, user, email, currency).await?, user)))
+    Ok(Some((open(cx, tx, user, &new.email, currency).await?, user)))
 }
 
 /// Creates an account with its first owner.

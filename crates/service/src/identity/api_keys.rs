@@ -1,5 +1,6 @@
 //! API keys: creating, revoking and authenticating them.
 
+use crate::identity::sessions::AuthenticatedUser;
 use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
@@ -202,14 +203,19 @@ pub async fn create(
 /// only once.
 ///
 /// # Errors
-/// [`Error::Conflict`] when there are too many.
+/// [`Error::Conflict`] when there are too many, and for a live key before the user has confirmed the
+/// email address.
 pub async fn create_once(
     cx: &Context,
-    caller: &Caller,
+    who: &AuthenticatedUser,
     actor: &Actor,
     spec: KeySpec<'_>,
     once: RequestKey,
 ) -> Result<Option<CreatedKey>> {
+    if spec.mode == Mode::Live {
+        who.require_confirmed(cx)?;
+    }
+    let caller = &who.caller();
     let keep = |id: &ApiKeyId| id.to_string();
     let asked = IdempotentRequest::new(caller, API_KEYS, "", Some(once), &keep);
     if asked.stored_answer(cx).await?.is_some() {

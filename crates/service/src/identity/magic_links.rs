@@ -1,6 +1,6 @@
 //! Magic links: single-use links for signing in without a password, and for other single steps.
 
-use crate::identity::mails::{self, NewMail};
+use crate::identity::mails::{self, MailKind, NewMail};
 use crate::identity::sessions::{self, NewSession, SessionOrigin};
 use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
 use crate::kernel::context::Context;
@@ -19,6 +19,8 @@ use std::time::Duration;
 const SIGN_IN: Duration = Duration::from_secs(86_400);
 /// The lifetime of a password reset link: an hour.
 const RESET: Duration = Duration::from_secs(3_600);
+/// The lifetime of a link that confirms an email address: three days.
+const CONFIRMATION: Duration = Duration::from_secs(3 * 86_400);
 /// The time that a user has to enter a two-factor code.
 const SECOND_FACTOR: Duration = Duration::from_secs(600);
 
@@ -98,7 +100,9 @@ async fn hand_out(
     let token = store(cx, tx, user, kind, by_operator).await?;
     let action = match kind {
         MagicLinkKind::PasswordReset => AuditAction::PasswordResetLinkCreated,
-        MagicLinkKind::SignIn | MagicLinkKind::TwoFactor => AuditAction::SignInLinkCreated,
+        MagicLinkKind::SignIn | MagicLinkKind::TwoFactor | MagicLinkKind::EmailConfirmation => {
+            AuditAction::SignInLinkCreated
+        }
     };
     for (account, ..) in accounts::list_for_user(tx, user).await? {
         let actor = Actor { account, user: creator.user, address: creator.address.to_owned() };
@@ -118,7 +122,7 @@ struct Notice {
 
 impl Notice {
     fn as_mail<'a>(&'a self, recipient: &'a str) -> NewMail<'a> {
-        NewMail { recipient, subject: &self.subject, body: &self.body }
+        NewMail { kind: MailKind::Notice, recipient, subject: &self.subject, body: &self.body }
     }
 }
 
@@ -127,13 +131,15 @@ impl Notice {
 fn notice(email: &str, kind: MagicLinkKind, cx: &Context) -> Notice {
     let (what, effect) = match kind {
         MagicLinkKind::PasswordReset => ("password reset link", "set a new password for you, once"),
-        MagicLinkKind::SignIn | MagicLinkKind::TwoFactor => {
+        MagicLinkKind::SignIn | MagicLinkKind::TwoFactor | MagicLinkKind::EmailConfirmation => {
             ("sign-in link", "sign in as you once, without a password or two-factor code,")
         }
     };
     let life = match kind {
         MagicLinkKind::PasswordReset => "an hour",
-        MagicLinkKind::SignIn | MagicLinkKind::TwoFactor => "a day",
+        MagicLinkKind::SignIn | MagicLinkKind::TwoFactor | MagicLinkKind::EmailConfirmation => {
+            "a day"
+        }
     };
     let base = &cx.settings().sign_up.base_url;
     let body = format!(
@@ -168,6 +174,7 @@ async fn store(
         MagicLinkKind::SignIn => SIGN_IN,
         MagicLinkKind::PasswordReset => RESET,
         MagicLinkKind::TwoFactor => SECOND_FACTOR,
+        MagicLinkKind::EmailConfirmation => CONFIRMATION,
     };
     let expires_at = now.after(life);
     let link = MagicLink { user, kind, created_at: now, expires_at, by_operator };
@@ -181,6 +188,7 @@ pub fn path(kind: MagicLinkKind, token: &Token) -> String {
         MagicLinkKind::SignIn => "sign-in",
         MagicLinkKind::PasswordReset => "reset",
         MagicLinkKind::TwoFactor => "sign-in/code",
+        MagicLinkKind::EmailConfirmation => "confirm",
     };
     format!("/{page}/{}", token.reveal())
 }

@@ -3,8 +3,11 @@
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use async_recursion::async_recursion as boxed;
+use heliograph_domain::account_limit::AccountLimit;
+use heliograph_domain::id::AccountId;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::Conn;
+use heliograph_store::identity::mail_counts;
 use heliograph_store::identity::mails;
 pub use heliograph_store::identity::mails::OutgoingMail;
 use std::time::Duration;
@@ -30,9 +33,49 @@ pub enum MailOutcome {
     Rejected,
 }
 
-/// A mail to queue.
+/// The kind of a mail, which limits how many of it a person gets on a day.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MailKind {
+    /// A link that confirms the address.
+    Confirmation,
+    /// An invitation to an account.
+    Invitation,
+    /// A password reset link.
+    PasswordReset,
+    /// A password reset link, requested in a browser that the person signed in with before.
+    KnownPasswordReset,
+    /// A security notice.
+    Notice,
+}
+
+impl MailKind {
+    /// Returns the name in counters.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Confirmation => "confirmation",
+            Self::Invitation => "invitation",
+            Self::PasswordReset => "reset",
+            Self::KnownPasswordReset => "known reset",
+            Self::Notice => "notice",
+        }
+    }
+
+    /// Returns the largest number of such mails to one recipient on one day in UTC.
+    pub const fn per_day(self) -> i64 {
+        match self {
+            Self::Confirmation | Self::Notice => 5,
+            Self::Invitation => 3,
+            Self::PasswordReset | Self::KnownPasswordReset => 20,
+        }
+    }
+}
+
+/// A mail to queue. Its text contains no words that another user chose, so that nobody sends
+/// messages of their own with it.
 #[derive(Clone, Copy)]
 pub struct NewMail<'a> {
+    /// The kind.
+    pub kind: MailKind,
     /// The email address of the recipient.
     pub recipient: &'a str,
     /// The subject.
@@ -41,14 +84,53 @@ pub struct NewMail<'a> {
     pub body: &'a str,
 }
 
-/// Queues a mail. Does nothing when mail is not configured.
-pub async fn send(cx: &Context, tx: &mut Conn, mail: NewMail<'_>) -> Result<()> {
-    if cx.settings().sign_up.mail_enabled {
-        let (id, now) = cx.next_id();
-        let content = format!("{}\n{}", mail.subject, mail.body);
-        mails::insert(tx, id, (mail.recipient, &content), now).await?;
+/// Queues a mail, and returns whether it did: not when mail is not configured, and not when the
+/// recipient has got too many of its kind today.
+pub async fn send(cx: &Context, tx: &mut Conn, mail: NewMail<'_>) -> Result<bool> {
+    if !cx.settings().sign_up.mail_enabled {
+        return Ok(false);
     }
+    let subject = format!("{} to {}", mail.kind.name(), mail.recipient);
+    if !count(cx, tx, &subject, mail.kind.per_day()).await? {
+        return Ok(false);
+    }
+    let (id, now) = cx.next_id();
+    let content = format!("{}\n{}", mail.subject, mail.body);
+    mails::insert(tx, id, (mail.recipient, &content), now).await?;
+    Ok(true)
+}
+
+/// Counts a mail that an account causes.
+///
+/// # Errors
+/// [`Error::LimitReached`] when the account has caused too many today.
+pub(crate) async fn count_for_account(
+    cx: &Context,
+    tx: &mut Conn,
+    account: AccountId,
+) -> Result<()> {
+    let limit = AccountLimit::MailsPerDay;
+    let Some(max) = cx.limits.max(account, limit) else { return Ok(()) };
+    match count(cx, tx, &format!("account {account}"), i64::from(max)).await? {
+        true => Ok(()),
+        false => Err(cx.limits.reached(account, limit)),
+    }
+}
+
+/// Counts a mail with this name today, and returns whether at most `limit` were counted.
+async fn count(cx: &Context, tx: &mut Conn, subject: &str, limit: i64) -> Result<bool> {
+    Ok(mail_counts::add(tx, today(cx), subject).await? <= limit)
+}
+
+/// Deletes the counters of earlier days.
+pub async fn delete_old_counts(cx: &Context, tx: &mut Conn) -> Result<()> {
+    mail_counts::delete_before(tx, today(cx)).await?;
     Ok(())
+}
+
+/// Returns the number of days since 1970 in UTC.
+fn today(cx: &Context) -> i64 {
+    cx.db.now().millis().div_euclid(86_400_000)
 }
 
 /// Returns the subject and the body of a mail.

@@ -1,6 +1,8 @@
 //! Members of an account: inviting, joining, roles and removal.
 
-use crate::identity::mails::{self, NewMail};
+use crate::identity::account_limits;
+use crate::identity::confirmations;
+use crate::identity::mails::{self, MailKind, NewMail};
 use crate::identity::passwords::Passwords;
 use crate::identity::sessions::{self, AuthenticatedUser, NewSession, SessionOrigin};
 use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
@@ -8,6 +10,7 @@ use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Role;
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::id::{AccountId, InvitationId, UserId};
 use heliograph_domain::password;
 use heliograph_domain::secret::Token;
@@ -45,25 +48,32 @@ pub struct Invitee<'a> {
     pub role: Role,
 }
 
-/// Invites a person, by mail where it is configured. The token is the secret of the link, which is
-/// shown only once; inviting with the same token again returns the same invitation.
+/// Invites a person. Where mail is configured, only the mailbox of the person gets the link, so that
+/// whoever follows it has proved the mailbox; otherwise the secret of the link is returned, to be
+/// shown once. `form` is a secret of the submitted form: inviting with the same one again returns
+/// the same invitation.
 ///
 /// # Errors
-/// [`Error::Conflict`] when the person is a member already.
+/// [`Error::Conflict`] when the person is a member already, when the account or the person has got
+/// too many invitations, and before the inviting user has confirmed the email address.
 pub async fn invite(
     cx: &Context,
     who: &AuthenticatedUser,
     actor: &Actor,
     invitee: Invitee<'_>,
-    token: Token,
-) -> Result<Token> {
+    form: &Token,
+) -> Result<Option<Token>> {
     let Invitee { email, role } = invitee;
     may_give(who, role)?;
+    who.require_confirmed(cx)?;
+    let mailed = cx.settings().sign_up.mail_enabled;
     let (id, now) = cx.next_id();
     let mut tx = cx.db.write().await?;
+    // The inviting user knows `form`, but cannot derive the token from it.
+    let token = Token::from_random(&tx.derive("invitation", form.reveal())?);
     if let Some((there, _)) = invitations::by_hash(&mut tx, &token.hash()).await? {
         return if there.expires_at > now {
-            Ok(token)
+            Ok(Some(token).filter(|_| !there.mailed))
         } else {
             Err(Error::Conflict(ConflictReason::InvitationEnded))
         };
@@ -77,28 +87,57 @@ pub async fn invite(
         return Err(Error::Conflict(ConflictReason::InvitationLimit));
     }
     let account = actor.account;
+    require_room(cx, &mut tx, account).await?;
     let email = email.to_owned();
     let expires_at = now.after(HOLDS);
     let id = InvitationId(id);
     let inviter = who.details.session.user;
-    let invitation = Invitation { id, account, email, role, inviter, created_at: now, expires_at };
+    let created_at = now;
+    let invitation =
+        Invitation { id, account, email, mailed, role, inviter, created_at, expires_at };
     invitations::insert(&mut tx, &invitation, &token.hash()).await?;
     let email = &invitation.email;
-    let name = &who.details.account_name;
-    let body = format!(
-        "{} invited you to the account {name} on Heliograph as {}.\n\nAccept the invitation with this \
-         link, which expires in seven days:\n{}{}\n",
-        who.details.email,
-        role.name(),
-        cx.settings().sign_up.base_url,
-        invitation_path(&token)
-    );
-    let subject = format!("Invitation to {name} on Heliograph");
-    mails::send(cx, &mut tx, NewMail { recipient: email, subject: &subject, body: &body }).await?;
+    if mailed {
+        mails::count_for_account(cx, &mut tx, account).await?;
+        if !mail_invitation(cx, &mut tx, &invitation, &token).await? {
+            return Err(Error::Conflict(ConflictReason::InvitationMailLimit));
+        }
+    }
     let detail = format!("{email} as {}", role.name());
     audit::record(cx, &mut tx, actor, AuditAction::MemberInvited, &detail).await?;
     tx.commit().await?;
-    Ok(token)
+    Ok(Some(token).filter(|_| !mailed))
+}
+
+/// Checks the daily limit of the invitations of an account.
+async fn require_room(cx: &Context, tx: &mut Conn, account: AccountId) -> Result<()> {
+    let limit = AccountLimit::InvitationsPerDay;
+    let made = account_limits::invitations_today(cx, tx, account).await?;
+    match cx.limits.max(account, limit) {
+        Some(max) if made >= u64::from(max) => Err(cx.limits.reached(account, limit)),
+        _ => Ok(()),
+    }
+}
+
+/// Queues the mail with an invitation. It names neither the account nor the inviting user, because
+/// they have chosen these names.
+async fn mail_invitation(
+    cx: &Context,
+    tx: &mut Conn,
+    invitation: &Invitation,
+    token: &Token,
+) -> Result<bool> {
+    let body = format!(
+        "You are invited to an account on Heliograph, as {}.\n\nSee who invites you, and accept the \
+         invitation, with this link, which expires in seven days:\n{}{}\n\nIf you did not expect an \
+         invitation, you can ignore this email.\n",
+        invitation.role.name(),
+        cx.settings().sign_up.base_url,
+        invitation_path(token)
+    );
+    let (kind, subject) = (MailKind::Invitation, "Invitation to an account on Heliograph");
+    let recipient = &invitation.email;
+    mails::send(cx, tx, NewMail { kind, recipient, subject, body: &body }).await
 }
 
 /// Returns the path of an invitation link.
@@ -250,12 +289,18 @@ pub async fn sign_up_by_invitation(
     let mut tx = cx.db.write().await?;
     let (invitation, _) = look(cx, &mut tx, token).await?;
     let email = invitation.email.clone();
-    let new = NewUser { id: user, email, operator: false, created_at: now };
+    // Without mail, nobody could confirm the address.
+    let confirmed = invitation.mailed || !cx.settings().sign_up.mail_enabled;
+    let confirmed_at = confirmed.then_some(now);
+    let new = NewUser { id: user, email, operator: false, created_at: now, confirmed_at };
     if !users::insert(&mut tx, &new).await? {
         return Err(Error::Conflict(ConflictReason::UserExists));
     }
     users::set_password(&mut tx, user, &hash).await?;
     join(cx, &mut tx, &invitation, user, &origin.address).await?;
+    if !confirmed {
+        confirmations::send_in(cx, &mut tx, user, &new.email).await?;
+    }
     let token = sessions::start(
         cx,
         &mut tx,
@@ -309,6 +354,9 @@ async fn join(
     let account = invitation.account;
     invitations::consume(tx, account, invitation.id).await?.ok_or(Error::NotFound)?;
     memberships::insert(tx, &Membership { user, account, role: invitation.role }).await?;
+    if invitation.mailed {
+        users::confirm(tx, user, cx.db.now()).await?;
+    }
     let actor = Actor { account, user: Some(user), address: address.to_owned() };
     let detail = format!("{} as {}", invitation.email, invitation.role.name());
     Ok(audit::record(cx, tx, &actor, AuditAction::MemberJoined, &detail).await?)

@@ -3,6 +3,8 @@
 pub mod account_limits;
 pub mod accounts;
 pub mod api_keys;
+pub mod confirmations;
+pub mod known_devices;
 pub mod magic_links;
 pub mod mails;
 pub mod members;

@@ -145,6 +145,8 @@ pub async fn change(
     let hash = passwords.hash(new).await?;
     let mut tx = cx.db.write().await?;
     users::set_password(&mut tx, user.id, &hash).await?;
+    users::drop_pending_totp(&mut tx, user.id).await?;
+    users::delay_codes(&mut tx, user.id, None).await?;
     magic_links::delete_for_user(&mut tx, user.id).await?;
     let token = sessions::rotate(cx, &mut tx, session).await?;
     audit::record(cx, &mut tx, &who.actor(address), AuditAction::PasswordChanged, "").await?;

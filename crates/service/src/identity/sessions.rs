@@ -1,9 +1,10 @@
 //! Sessions of the dashboard: starting, authenticating and ending them.
 
+use crate::identity::mails;
 use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
-use crate::kernel::error::{Error, Result};
+use crate::kernel::error::{ConflictReason, Error, Result};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Role};
 use heliograph_domain::id::{AccountId, SessionId, UserId};
@@ -64,6 +65,23 @@ impl AuthenticatedUser {
     /// Returns the user as an operator acting on an account.
     pub fn operator_actor(&self, account: AccountId, address: &str) -> Actor {
         Actor { account, ..self.actor(address) }
+    }
+
+    /// Returns [`ConflictReason::EmailUnconfirmed`] if the user has to confirm the email address
+    /// first, which is so where mail is configured.
+    pub fn require_confirmed(&self, cx: &Context) -> Result<()> {
+        match self.details.confirmed || !cx.settings().sign_up.mail_enabled {
+            true => Ok(()),
+            false => Err(Error::Conflict(ConflictReason::EmailUnconfirmed)),
+        }
+    }
+
+    /// Returns whether the user needs two-factor authentication and does not have it: because the
+    /// account requires it, or because the installation requires it of operators.
+    pub fn lacks_two_factor(&self, cx: &Context) -> bool {
+        let details = &self.details;
+        let as_operator = details.operator && cx.settings().operator_two_factor;
+        (details.two_factor_required || as_operator) && !details.two_factor
     }
 
     /// Returns [`Error::Scope`] unless the user may manage keys, webhooks and members.
@@ -200,7 +218,8 @@ pub async fn viewers(cx: &Context, account: AccountId) -> Result<HashSet<Session
 /// Switches the session to another account or mode.
 ///
 /// # Errors
-/// [`Error::NotFound`] when the user does not belong to that account.
+/// [`Error::NotFound`] when the user does not belong to that account; [`Error::Conflict`] for live
+/// mode before the user has confirmed the email address.
 #[boxed]
 pub async fn switch_to(
     cx: &Context,
@@ -208,6 +227,9 @@ pub async fn switch_to(
     account: AccountId,
     mode: Mode,
 ) -> Result<()> {
+    if mode == Mode::Live {
+        who.require_confirmed(cx)?;
+    }
     let session = &who.details.session;
     let mut tx = cx.db.write().await?;
     let all = accounts::list_for_user(&mut tx, session.user).await?;
@@ -248,7 +270,32 @@ pub async fn end(cx: &Context, actor: &Actor, id: SessionId) -> Result<()> {
     Ok(tx.commit().await?)
 }
 
-/// Deletes expired sessions, magic links and invitations.
+/// Ends the session that a browser had before it signed in again.
+#[boxed]
+pub async fn end_previous(cx: &Context, previous: &Token) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    sessions::delete_by_hash(&mut tx, &previous.hash()).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Ends all sessions of a member of the account that `actor` names, for operators, and invalidates
+/// the member's links. Returns the email address and the number of sessions.
+///
+/// # Errors
+/// [`Error::NotFound`] when the user is no member of the account.
+#[boxed]
+pub async fn end_all_of_member(cx: &Context, actor: &Actor, user: UserId) -> Result<(String, u64)> {
+    let mut tx = cx.db.write().await?;
+    let email =
+        accounts::member_email(&mut tx, actor.account, user).await?.ok_or(Error::NotFound)?;
+    let ended = sessions::delete_others(&mut tx, user, None).await?;
+    magic_links::delete_for_user(&mut tx, user).await?;
+    audit::record(cx, &mut tx, actor, AuditAction::MemberSessionsEnded, &email).await?;
+    tx.commit().await?;
+    Ok((email, ended))
+}
+
+/// Deletes expired sessions, magic links and invitations, and old counters of mails.
 #[boxed]
 pub async fn delete_expired(cx: &Context) -> Result<()> {
     let now = cx.db.now();
@@ -259,5 +306,6 @@ pub async fn delete_expired(cx: &Context) -> Result<()> {
     sessions::delete_expired(&mut tx, before(IDLE), before(LIFE)).await?;
     magic_links::delete_expired(&mut tx, now).await?;
     invitations::delete_expired(&mut tx, now).await?;
+    mails::delete_old_counts(cx, &mut tx).await?;
     Ok(tx.commit().await?)
 }

@@ -4,11 +4,12 @@ use crate::identity::magic_links::{self, MagicLinkKind};
 use crate::identity::members::{self, InvitedUser};
 use crate::identity::passwords::{Credentials, Passwords};
 use crate::identity::sessions::{self, NewSession, SessionOrigin};
-use crate::identity::two_factor;
+use crate::identity::two_factor::{self, CodeTry};
 use crate::kernel::audit::{self, AuditAction, SignInFailure, SignInMethod};
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use crate::kernel::security_log::SecurityEvent;
+use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::UserId;
 use heliograph_domain::secret::Token;
 use heliograph_store::Conn;
@@ -16,6 +17,7 @@ use heliograph_store::identity::accounts;
 use heliograph_store::identity::magic_links as links;
 use heliograph_store::identity::users;
 use heliograph_store::identity::users::User;
+use std::time::Duration;
 
 /// A completed sign-in.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,9 +46,28 @@ pub enum PasswordStep {
     SignedIn(SignedIn),
     /// A two-factor code is required: the secret to continue with.
     TwoFactor(Token),
+    /// The email address or the password is wrong.
+    Wrong(FailedSignIn),
 }
 
-/// Checks an email address and a password; `None` when they are incorrect, whichever is wrong.
+/// A failed sign-in, for [`record_failure`]. It does not show whether the user exists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FailedSignIn(Option<UserId>);
+
+/// The next step after a two-factor code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CodeStep {
+    /// The sign-in is complete.
+    SignedIn(SignedIn),
+    /// The code is wrong or was used before.
+    Wrong,
+    /// The code was not checked: there were too many wrong ones, and the next try is allowed then.
+    Wait(Duration),
+}
+
+/// Checks an email address and a password. If they are wrong, nothing is written, so that the
+/// response takes the same time whether the user exists or not: the caller calls
+/// [`record_failure`] after the response.
 ///
 /// # Errors
 /// [`Error::Unauthenticated`] when the user belongs to no account any more; [`Error::Overloaded`].
@@ -55,23 +76,16 @@ pub async fn by_password(
     passwords: &Passwords,
     credentials: Credentials<'_>,
     from: SignInContext<'_>,
-) -> Result<Option<PasswordStep>> {
+) -> Result<PasswordStep> {
     let user = users::by_email(&mut cx.db.read().await?, credentials.email).await?;
+    let known = user.as_ref().map(|user| user.id);
     // Also for unknown users, so that the response takes the same time.
     let hash = user.as_ref().and_then(|u| u.password_hash.as_deref());
     let right = passwords.verify(credentials.password, hash).await?;
-    let Some(user) = user else {
-        let (event, reason) = (AuditAction::SignInFailed.code(), "unknown_user");
-        let client = &*from.origin.address;
-        SecurityEvent { event, client, reason, ..Default::default() }.refused();
-        return Ok(None);
+    let Some(user) = user.filter(|_| right) else {
+        return Ok(PasswordStep::Wrong(FailedSignIn(known)));
     };
     let mut tx = cx.db.write().await?;
-    if !right {
-        failed(cx, &mut tx, user.id, from.origin, SignInFailure::WrongPassword).await?;
-        tx.commit().await?;
-        return Ok(None);
-    }
     let step = match user.two_factor() {
         Some(_) => PasswordStep::TwoFactor(
             magic_links::create_in(cx, &mut tx, user.id, MagicLinkKind::TwoFactor).await?,
@@ -81,10 +95,27 @@ pub async fn by_password(
         }
     };
     tx.commit().await?;
-    Ok(Some(step))
+    Ok(step)
 }
 
-/// Checks a two-factor code after a correct password; `None` when it is wrong or was used before.
+/// Writes a wrong password to the audit log, or to the security log if the user does not exist.
+#[boxed]
+pub async fn record_failure(
+    cx: &Context,
+    failed: FailedSignIn,
+    origin: &SessionOrigin,
+) -> Result<()> {
+    let Some(user) = failed.0 else {
+        let (event, reason) = (AuditAction::SignInFailed.code(), "unknown_user");
+        SecurityEvent { event, client: &origin.address, reason, ..Default::default() }.refused();
+        return Ok(());
+    };
+    let mut tx = cx.db.write().await?;
+    record(cx, &mut tx, user, origin, SignInFailure::WrongPassword).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Checks a two-factor code after a correct password.
 ///
 /// # Errors
 /// [`Error::NotFound`] when the time ran out and the sign-in has to start again.
@@ -93,19 +124,23 @@ pub async fn by_code(
     challenge: &Token,
     typed: &str,
     from: SignInContext<'_>,
-) -> Result<Option<SignedIn>> {
+) -> Result<CodeStep> {
     let mut tx = cx.db.write().await?;
     let link = magic_links::find_valid(cx, &mut tx, challenge, MagicLinkKind::TwoFactor).await?;
     let user = users::by_id(&mut tx, link.user).await?.ok_or(Error::NotFound)?;
-    let Some(method) = two_factor::verify_code(cx, &mut tx, &user, typed).await? else {
-        failed(cx, &mut tx, user.id, from.origin, SignInFailure::WrongCode).await?;
-        tx.commit().await?;
-        return Ok(None);
+    let method = match two_factor::try_code(cx, &mut tx, &user, typed).await? {
+        CodeTry::Right(method) => method,
+        CodeTry::Wrong => {
+            record(cx, &mut tx, user.id, from.origin, SignInFailure::WrongCode).await?;
+            tx.commit().await?;
+            return Ok(CodeStep::Wrong);
+        }
+        CodeTry::Wait(delay) => return Ok(CodeStep::Wait(delay)),
     };
     links::take(&mut tx, &challenge.hash()).await?.ok_or(Error::NotFound)?;
     let entered = enter(cx, &mut tx, &user, from, method).await?;
     tx.commit().await?;
-    Ok(Some(entered))
+    Ok(CodeStep::SignedIn(entered))
 }
 
 async fn enter(
@@ -135,7 +170,7 @@ async fn enter(
 }
 
 /// Writes a failed sign-in to the audit log.
-async fn failed(
+async fn record(
     cx: &Context,
     tx: &mut Conn,
     user: UserId,

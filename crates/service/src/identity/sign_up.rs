@@ -1,6 +1,7 @@
 //! Signing up: creates an account, its owner and the first session in one transaction.
 
-use crate::identity::accounts;
+use crate::identity::accounts::{self, NewAccount};
+use crate::identity::confirmations;
 use crate::identity::passwords::{Credentials, Passwords};
 use crate::identity::sessions::{self, NewSession, SessionOrigin};
 use crate::kernel::audit::{self, Actor, AuditAction, SignInMethod};
@@ -11,7 +12,7 @@ use heliograph_domain::secret::Token;
 use heliograph_store::identity::users;
 
 /// Creates an account and returns the secret of the session; `None` when the email address is
-/// taken.
+/// taken. Where mail is configured, the address gets a link that confirms it.
 ///
 /// # Errors
 /// [`Error::NotFound`] when signing up is off; [`Error::WeakPassword`].
@@ -29,9 +30,15 @@ pub async fn create_account(
     password::check(password, email)?;
     let hash = passwords.hash(password).await?;
     let mut tx = cx.db.write().await?;
-    let made = accounts::create_in(cx, &mut tx, email, &entrance.currency, false).await?;
+    // Without mail, nobody could confirm the address.
+    let confirmed = !entrance.mail_enabled;
+    let new = NewAccount { email, currency: &entrance.currency, operator: false, confirmed };
+    let made = accounts::create_in(cx, &mut tx, new).await?;
     let Some((account, user)) = made else { return Ok(None) };
     heliograph_store::identity::accounts::mark_self_registered(&mut tx, account).await?;
+    if !confirmed {
+        confirmations::send_in(cx, &mut tx, user, email).await?;
+    }
     users::set_password(&mut tx, user, &hash).await?;
     let actor = Actor { account, user: Some(user), address: origin.address.clone() };
     audit::record(cx, &mut tx, &actor, AuditAction::AccountOpened, email).await?;

@@ -76,6 +76,12 @@ codes! {
         SessionEnded = "session_ended",
         /// All other sessions of a user were ended.
         OtherSessionsEnded = "other_sessions_ended",
+        /// An operator ended all sessions of a member.
+        MemberSessionsEnded = "member_sessions_ended",
+        /// A user confirmed their email address.
+        EmailConfirmed = "email_confirmed",
+        /// The owner of a mailbox dropped what somebody else had set up with its address.
+        UnconfirmedSetupDropped = "unconfirmed_setup_dropped",
         /// A user changed their password.
         PasswordChanged = "password_changed",
         /// A password reset was requested by email.
@@ -86,6 +92,10 @@ codes! {
         TwoFactorEnabled = "two_factor_enabled",
         /// Two-factor authentication was turned off.
         TwoFactorDisabled = "two_factor_disabled",
+        /// The account requires two-factor authentication of its members.
+        TwoFactorRequired = "two_factor_required",
+        /// The account no longer requires two-factor authentication.
+        TwoFactorOptional = "two_factor_optional",
         /// The recovery codes were replaced.
         RecoveryCodesRenewed = "recovery_codes_renewed",
         /// A person was invited.

@@ -57,6 +57,10 @@ pub struct Settings {
     pub keyword_replies: KeywordReplies,
     /// The settings of signing up and of links in mails.
     pub sign_up: SignUpSettings,
+    /// True if a carrier is configured that reaches real phones.
+    pub live_carriers: bool,
+    /// True if operators need two-factor authentication.
+    pub operator_two_factor: bool,
     /// The egress policy: addresses that webhook requests may reach (SSRF protection).
     pub egress_policy: EgressPolicy,
     /// The time limit of one webhook request.

@@ -114,6 +114,12 @@ pub enum ConflictReason {
     AlreadyMember,
     /// Too many invitations are open.
     InvitationLimit,
+    /// All accounts together have invited the person too many times today.
+    InvitationMailLimit,
+    /// The user has to confirm the email address first.
+    EmailUnconfirmed,
+    /// Members of the account need two-factor authentication, which the user has not.
+    TwoFactorMissing,
     /// The invited person has a user, and has to sign in to join.
     UserExists,
     /// The account would have no owner.
@@ -157,6 +163,9 @@ impl ConflictReason {
             Self::InvitationEnded => "invitation_ended",
             Self::AlreadyMember => "already_member",
             Self::InvitationLimit => "invitation_limit",
+            Self::InvitationMailLimit => "invitation_mail_limit",
+            Self::EmailUnconfirmed => "email_unconfirmed",
+            Self::TwoFactorMissing => "two_factor_missing",
             Self::UserExists => "user_exists",
             Self::LastOwner => "last_owner",
             Self::TwoFactorEnabled => "two_factor_enabled",

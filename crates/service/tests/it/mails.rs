@@ -1,7 +1,7 @@
 //! The mail outbox: a mail is retried by one node at a time, for at most a day.
 
 use crate::node::Node;
-use heliograph_service::identity::mails::{self, MailOutcome, NewMail, OutgoingMail};
+use heliograph_service::identity::mails::{self, MailKind, MailOutcome, NewMail, OutgoingMail};
 use heliograph_service::kernel::context::Context;
 use heliograph_testing::TestDb;
 use std::sync::Arc;
@@ -12,7 +12,12 @@ const ANN: &str = "ann@example.com";
 
 async fn write(cx: &Context) {
     let mut tx = cx.db.write().await.unwrap();
-    let mail = NewMail { recipient: ANN, subject: "A subject", body: "What is\nin it" };
+    let mail = NewMail {
+        kind: MailKind::Notice,
+        recipient: ANN,
+        subject: "A subject",
+        body: "What is\nin it",
+    };
     mails::send(cx, &mut tx, mail).await.unwrap();
     tx.commit().await.unwrap();
 }

@@ -4,7 +4,8 @@
 
 -- AUTOINCREMENT here and in other tables whose rows can be deleted: an id is never used again, so leftovers of a
 -- deleted row are never attributed to a newer one.
--- `self_registered` marks accounts that were opened by signing up; some limits are only for them.
+-- `self_registered` marks accounts that were opened by signing up; some limits are only for them. `two_factor`
+-- is 1 where members need two-factor authentication.
 CREATE TABLE accounts (
   id              INTEGER PRIMARY KEY AUTOINCREMENT,
   name            TEXT NOT NULL,
@@ -12,7 +13,8 @@ CREATE TABLE accounts (
   available       INTEGER NOT NULL DEFAULT 0 CHECK (available >= 0),
   reserved        INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0),
   created_at      INTEGER NOT NULL,
-  self_registered INTEGER NOT NULL DEFAULT 0
+  self_registered INTEGER NOT NULL DEFAULT 0,
+  two_factor      INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The limits that the operator has set for single accounts; all others have the defaults of the configuration.
@@ -23,17 +25,25 @@ CREATE TABLE account_limits (
   PRIMARY KEY (account, name)
 ) STRICT, WITHOUT ROWID;
 
--- People who can sign in. `password_hash` is argon2id in PHC form. `totp_secret` is sealed. `totp_step` is the last
--- time step that was used, so that no code works twice; it is NULL until the first code confirms the secret.
+-- People who can sign in. `confirmed_at` is when the person first proved that they read the mail of the address, or
+-- when the operator vouched for it. `password_hash` is argon2id in PHC form. `totp_secret` is sealed. `totp_step` is
+-- the last time step that was used, so that no code works twice; it is NULL until the first code confirms the secret,
+-- which only the session `totp_session` can do, soon after `totp_begun_at`. `code_failures` counts the two-factor codes
+-- since the last right one, and none is accepted before `codes_after`.
 CREATE TABLE users (
   id            BLOB PRIMARY KEY,
   email         TEXT NOT NULL UNIQUE,
   operator      INTEGER NOT NULL DEFAULT 0,
   created_at    INTEGER NOT NULL,
+  confirmed_at  INTEGER,
   name          TEXT,
   password_hash TEXT,
   totp_secret   TEXT,
-  totp_step     INTEGER
+  totp_step     INTEGER,
+  totp_session  BLOB,
+  totp_begun_at INTEGER,
+  code_failures INTEGER NOT NULL DEFAULT 0,
+  codes_after   INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE memberships (
@@ -364,11 +374,13 @@ CREATE TABLE magic_links (
 CREATE INDEX magic_links_user ON magic_links (user_id);
 
 -- Pending invitations to an account. The invited person becomes a user on acceptance, if `invited_by` may still invite.
+-- `mailed` marks a link that only the mailbox of the person received.
 CREATE TABLE invitations (
   hash       BLOB PRIMARY KEY,
   id         BLOB NOT NULL,
   account    INTEGER NOT NULL REFERENCES accounts (id),
   email      TEXT NOT NULL,
+  mailed     INTEGER NOT NULL,
   role       INTEGER NOT NULL,
   invited_by BLOB NOT NULL REFERENCES users (id),
   created_at INTEGER NOT NULL,
@@ -395,6 +407,14 @@ CREATE TABLE mails (
   content   TEXT NOT NULL,
   due_at    INTEGER NOT NULL,
   tries     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The number of emails of each kind to each recipient, and of invitations of each account, on a day since 1970 in UTC.
+CREATE TABLE mail_counts (
+  day     INTEGER NOT NULL,
+  subject TEXT NOT NULL,
+  sent    INTEGER NOT NULL,
+  PRIMARY KEY (day, subject)
 ) STRICT, WITHOUT ROWID;
 
 -- Replies typed on virtual handsets, waiting for the simulated SMSC.

@@ -52,6 +52,12 @@ impl DerefMut for Tx {
 }
 
 impl Conn {
+    /// Derives a secret for a purpose from a text, with the sealing key. It is the same on all
+    /// nodes, and only this installation can compute it.
+    pub fn derive(&self, purpose: &str, text: &str) -> StoreResult<[u8; 32]> {
+        Ok(self.sealer()?.derive(purpose, text))
+    }
+
     /// Returns what seals and opens the secrets of this database.
     pub(crate) fn sealer(&self) -> StoreResult<Arc<Sealer>> {
         match self {

@@ -57,6 +57,7 @@ impl fmt::Debug for SealingKey {
 /// Seals and opens secrets.
 pub struct Sealer {
     key: LessSafeKey,
+    derivation: hmac::Key,
     random: SystemRandom,
 }
 
@@ -72,8 +73,23 @@ impl fmt::Display for Place<'_> {
 
 impl Sealer {
     pub(crate) fn new(key: &SealingKey) -> StoreResult<Self> {
+        let derivation = hmac::Key::new(hmac::HMAC_SHA256, &key.0);
+        let derivation = hmac::sign(&derivation, b"derivation of other secrets");
+        let derivation = hmac::Key::new(hmac::HMAC_SHA256, derivation.as_ref());
         let key = UnboundKey::new(&CHACHA20_POLY1305, &key.0).map_err(|_| unusable())?;
-        Ok(Self { key: LessSafeKey::new(key), random: SystemRandom::new() })
+        Ok(Self { key: LessSafeKey::new(key), derivation, random: SystemRandom::new() })
+    }
+
+    /// Derives a secret for a purpose from a text. It is the same on all nodes, and only this
+    /// installation can compute it (HMAC-SHA256).
+    pub(crate) fn derive(&self, purpose: &str, text: &str) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.derivation);
+        context.update(purpose.as_bytes());
+        context.update(&[0]);
+        context.update(text.as_bytes());
+        let mut derived = [0; 32];
+        derived.copy_from_slice(context.sign().as_ref());
+        derived
     }
 
     /// Seals a secret.
@@ -131,6 +147,16 @@ mod tests {
         for wrong in ["", "v1.", "v2.AAAA", "hunter2", &sealed[..sealed.len() - 4]] {
             assert!(ours.open(place, wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn derived_secrets_depend_on_key_purpose_and_text() {
+        let sealer = |n| Sealer::new(&SealingKey::from_random([n; KEY_BYTES])).unwrap();
+        let derived = sealer(1).derive("invitation", "ann");
+        assert_eq!(sealer(1).derive("invitation", "ann"), derived);
+        assert_ne!(sealer(2).derive("invitation", "ann"), derived);
+        assert_ne!(sealer(1).derive("device", "ann"), derived);
+        assert_ne!(sealer(1).derive("invitation", "bob"), derived);
     }
 
     #[test]

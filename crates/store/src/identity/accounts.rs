@@ -129,6 +129,12 @@ pub async fn balance(conn: &mut Conn, id: AccountId) -> StoreResult<Option<(Amou
     conn.query_one(&BALANCE, &[id.value()], |r| Ok((r.get()?, r.get()?))).await
 }
 
+/// Requires two-factor authentication of the members of an account, or does not.
+pub async fn require_two_factor(tx: &mut Conn, id: AccountId, required: bool) -> StoreResult<()> {
+    let sql = "UPDATE accounts SET two_factor = $2 WHERE id = $1";
+    tx.execute(sql, &[id.value(), required.value()]).await.map(drop)
+}
+
 /// The onboarding steps that an account has completed, in either mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FirstSteps {

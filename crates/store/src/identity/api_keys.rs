@@ -128,6 +128,12 @@ pub async fn revoke(
     tx.query_one(sql, &[account.value(), id.value(), at.value()], row::get).await
 }
 
+/// Revokes all keys of an account from `at` on and returns their number.
+pub async fn revoke_all(tx: &mut Conn, account: AccountId, at: Timestamp) -> StoreResult<u64> {
+    let sql = "UPDATE api_keys SET revoked_at = $2 WHERE account = $1 AND revoked_at IS NULL";
+    tx.execute(sql, &[account.value(), at.value()]).await
+}
+
 static RECORD_USE: LazyLock<Bulk> = LazyLock::new(|| {
     Bulk::new(
         "UPDATE api_keys SET last_used_at = $2

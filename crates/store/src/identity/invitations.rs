@@ -21,6 +21,8 @@ record! {
         pub account: AccountId,
         /// The email address of the invited person, lower-case.
         pub email: String,
+        /// True if only the mailbox of the invited person received the link.
+        pub mailed: bool,
         /// The role that the person will have.
         pub role: Role,
         /// The member who invites.
@@ -88,6 +90,13 @@ pub async fn revoke(
     let sql = "UPDATE invitations SET expires_at = created_at WHERE account = $1 AND id = $2
         AND expires_at > created_at RETURNING email";
     tx.query_one(sql, &[account.value(), id.value()], row::get).await
+}
+
+/// Revokes all invitations of an account.
+pub async fn revoke_all(tx: &mut Conn, account: AccountId) -> StoreResult<u64> {
+    let sql = "UPDATE invitations SET expires_at = created_at
+        WHERE account = $1 AND expires_at > created_at";
+    tx.execute(sql, &[account.value()]).await
 }
 
 static CONSUME: Sql = Sql::new(|| {

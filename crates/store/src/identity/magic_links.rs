@@ -1,5 +1,5 @@
-//! Magic links: links that work once, to sign in, to reset a password, or to enter the second
-//! factor.
+//! Magic links: links that work once, to sign in, to reset a password, to enter the second factor,
+//! or to confirm an email address.
 
 use crate::db::Conn;
 use crate::db::field::{Field, codes};
@@ -20,6 +20,8 @@ pub enum MagicLinkKind {
     PasswordReset,
     /// Enter the second factor, after the password was right.
     TwoFactor,
+    /// Confirm an email address.
+    EmailConfirmation,
 }
 
 codes! { "kind of link": MagicLinkKind; }
@@ -30,6 +32,7 @@ impl MagicLinkKind {
             Self::SignIn => 0,
             Self::PasswordReset => 1,
             Self::TwoFactor => 2,
+            Self::EmailConfirmation => 3,
         }
     }
 
@@ -38,6 +41,7 @@ impl MagicLinkKind {
             0 => Some(Self::SignIn),
             1 => Some(Self::PasswordReset),
             2 => Some(Self::TwoFactor),
+            3 => Some(Self::EmailConfirmation),
             _ => None,
         }
     }

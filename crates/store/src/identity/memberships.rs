@@ -111,3 +111,13 @@ pub async fn delete(tx: &mut Conn, account: AccountId, user: UserId) -> StoreRes
     let sql = "DELETE FROM sessions WHERE account = $1 AND user_id = $2";
     tx.execute(sql, &[account.value(), user.value()]).await.map(drop)
 }
+
+/// Returns the accounts that a user owns and no other confirmed owner does: nobody else can have
+/// set them up.
+pub async fn sole_owner_of(conn: &mut Conn, user: UserId) -> StoreResult<Vec<AccountId>> {
+    let sql = "SELECT m.account FROM memberships m WHERE m.user_id = $1 AND m.role = $2
+        AND NOT EXISTS (SELECT 1 FROM memberships o JOIN users u ON u.id = o.user_id
+            WHERE o.account = m.account AND o.user_id <> $1 AND o.role = $2
+            AND u.confirmed_at IS NOT NULL)";
+    conn.query(sql, &[user.value(), Role::Owner.value()], row::get).await
+}

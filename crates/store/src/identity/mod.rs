@@ -6,6 +6,7 @@ pub mod api_keys;
 pub mod audit;
 pub mod invitations;
 pub mod magic_links;
+pub mod mail_counts;
 pub mod mails;
 pub mod memberships;
 pub mod recovery_codes;

@@ -49,6 +49,12 @@ pub struct SignedInSession {
     pub name: Option<String>,
     /// True if the user is an operator of the installation.
     pub operator: bool,
+    /// True if the user has proved that they read the mail of the address.
+    pub confirmed: bool,
+    /// True if the user has two-factor authentication enabled.
+    pub two_factor: bool,
+    /// True if the account requires two-factor authentication of its members.
+    pub two_factor_required: bool,
     /// The user's role in the account.
     pub role: Role,
     /// The account's name.
@@ -82,7 +88,10 @@ pub async fn insert(tx: &mut Conn, session: &Session, hash: &TokenHash) -> Store
 
 static BY_HASH: Sql = Sql::new(|| {
     format!(
-        "SELECT {}, u.email, u.name, u.operator, m.role, a.name, a.currency, a.available, l.id
+        "SELECT {}, u.email, u.name, u.operator,
+             CASE WHEN u.confirmed_at IS NULL THEN 0 ELSE 1 END,
+             CASE WHEN u.totp_step IS NULL THEN 0 ELSE 1 END,
+             a.two_factor, m.role, a.name, a.currency, a.available, l.id
          FROM sessions s JOIN users u ON u.id = s.user_id
          JOIN memberships m ON m.user_id = s.user_id AND m.account = s.account
          JOIN accounts a ON a.id = s.account
@@ -100,6 +109,9 @@ pub async fn by_hash(conn: &mut Conn, hash: &TokenHash) -> StoreResult<Option<Si
             email: r.get()?,
             name: r.get()?,
             operator: r.get()?,
+            confirmed: r.get()?,
+            two_factor: r.get()?,
+            two_factor_required: r.get()?,
             role: r.get()?,
             account_name: r.get()?,
             currency: r.get()?,
@@ -156,6 +168,13 @@ static DELETE: Sql = Sql::new(|| SESSIONS.delete_by(columns!(Session: user => us
 /// Deletes a session of a user. Returns whether it existed.
 pub async fn delete(tx: &mut Conn, user: UserId, id: SessionId) -> StoreResult<bool> {
     Ok(tx.execute(&DELETE, &[user.value(), id.value()]).await? > 0)
+}
+
+static DELETE_BY_HASH: Sql = Sql::new(|| SESSIONS.delete_one());
+
+/// Deletes the session with this token hash, if there is one.
+pub async fn delete_by_hash(tx: &mut Conn, hash: &TokenHash) -> StoreResult<()> {
+    tx.execute(&DELETE_BY_HASH, &[hash.value()]).await.map(drop)
 }
 
 /// Deletes all sessions of a user except `keep` and returns how many there were.

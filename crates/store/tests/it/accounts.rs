@@ -13,7 +13,7 @@ async fn an_email_address_has_one_account() {
     let ann = account(&db, "ann@example.com", 0).await;
     let mut tx = db.db.write().await.unwrap();
     let (id, email) = (UserId(db.ids.next(START)), "ann@example.com".to_owned());
-    let other = NewUser { id, email, operator: true, created_at: at(5) };
+    let other = NewUser { id, email, operator: true, created_at: at(5), confirmed_at: None };
     assert!(!users::insert(&mut tx, &other).await.unwrap());
     tx.commit().await.unwrap();
     let mut conn = db.db.read().await.unwrap();

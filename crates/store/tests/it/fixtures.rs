@@ -51,7 +51,13 @@ pub(crate) async fn open_account(
     email: &str,
 ) -> heliograph_store::StoreResult<AccountId> {
     let id = UserId(db.ids.next(START));
-    let new = NewUser { id, email: email.to_owned(), operator: false, created_at: START };
+    let new = NewUser {
+        id,
+        email: email.to_owned(),
+        operator: false,
+        created_at: START,
+        confirmed_at: None,
+    };
     assert!(users::insert(tx, &new).await?, "the email address is taken");
     let account = accounts::insert(tx, email, "EUR", START).await?;
     memberships::insert(tx, &Membership { user: id, account, role: Role::Owner }).await?;

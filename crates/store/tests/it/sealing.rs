@@ -2,7 +2,7 @@
 
 use crate::fixtures::{account, at};
 use crate::webhook_fixtures::{endpoint, register, secret};
-use heliograph_domain::id::{Ids, UserId};
+use heliograph_domain::id::{Ids, SessionId, UserId};
 use heliograph_domain::totp::{SECRET_BYTES, TotpSecret};
 use heliograph_store::identity::accounts;
 use heliograph_store::identity::mails;
@@ -80,12 +80,13 @@ async fn totp_secrets_and_emails_are_sealed() {
     let db = TestDb::new().await;
     let (user, mail) = (UserId(db.ids.next(START)), db.ids.next(START));
     let secret = TotpSecret::from_random([9; SECRET_BYTES]);
+    let begun = (SessionId(mail), START);
     let mut tx = db.db.write().await.unwrap();
     let (email, operator, created_at) = ("ann@example.com".to_owned(), false, START);
-    let new = NewUser { id: user, email, operator, created_at };
+    let new = NewUser { id: user, email, operator, created_at, confirmed_at: None };
     assert!(users::insert(&mut tx, &new).await.unwrap());
     assert!(!users::insert(&mut tx, &new).await.unwrap());
-    assert!(users::set_totp_secret(&mut tx, user, &secret).await.unwrap());
+    assert!(users::set_totp_secret(&mut tx, user, &secret, begun).await.unwrap());
     let content = "Subject\nhttp://localhost/reset/secret";
     mails::insert(&mut tx, mail, ("ann@example.com", content), START).await.unwrap();
     tx.commit().await.unwrap();
@@ -95,12 +96,13 @@ async fn totp_secrets_and_emails_are_sealed() {
     let mut tx = db.db.write().await.unwrap();
     let ann = users::by_id(&mut tx, user).await.unwrap().unwrap();
     assert!(ann.two_factor().is_none(), "the secret is not confirmed yet");
-    assert_eq!(ann.totp.unwrap().secret.reveal(), secret.reveal());
+    let totp = ann.totp.unwrap();
+    assert_eq!((totp.secret.reveal(), totp.begun), (secret.reveal(), Some(begun)));
     for (step, fresh) in [(7, true), (7, false), (6, false), (8, true)] {
         assert_eq!(users::use_totp_step(&mut tx, user, step).await.unwrap(), fresh, "{step}");
     }
     assert!(
-        !users::set_totp_secret(&mut tx, user, &secret).await.unwrap(),
+        !users::set_totp_secret(&mut tx, user, &secret, begun).await.unwrap(),
         "two-factor authentication is enabled already"
     );
     let claimed = mails::claim(&mut tx, (at(1), at(60)), 10).await.unwrap();
@@ -119,7 +121,8 @@ async fn a_rotation_seals_everything_with_the_new_key() {
     endpoints::rotate_secret(&mut tx, id, &secret(2), at(10)).await.unwrap();
     let user = accounts::user_by_email(&mut tx, "ann@example.com").await.unwrap().unwrap();
     let totp = TotpSecret::from_random([9; SECRET_BYTES]);
-    users::set_totp_secret(&mut tx, user, &totp).await.unwrap();
+    let begun = (SessionId(db.ids.next(START)), START);
+    users::set_totp_secret(&mut tx, user, &totp, begun).await.unwrap();
     let mail = db.ids.next(START);
     mails::insert(&mut tx, mail, ("ann@example.com", "Subject\nBody"), START).await.unwrap();
     tx.commit().await.unwrap();

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use tower::ServiceExt;
 use url::form_urlencoded::Serializer;
 
-/// The network address of all clients.
+/// The network address of clients.
 pub(crate) const ADDRESS: [u8; 4] = [192, 0, 2, 1];
 /// The session cookie.
 const SESSION: &str = "heliograph";
@@ -29,13 +29,19 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// A browser with its cookies.
 pub(crate) struct Client<'a> {
     site: &'a Site,
+    address: [u8; 4],
     cookies: RefCell<BTreeMap<String, String>>,
 }
 
 impl<'a> Client<'a> {
     /// Returns a browser without cookies.
     pub(crate) fn new(site: &'a Site) -> Self {
-        Self { site, cookies: RefCell::default() }
+        Self { site, address: ADDRESS, cookies: RefCell::default() }
+    }
+
+    /// Returns the browser at another network address.
+    pub(crate) fn at(self, address: [u8; 4]) -> Self {
+        Self { address, ..self }
     }
 
     /// Returns the browser with a session.
@@ -115,7 +121,7 @@ impl<'a> Client<'a> {
         let headers = request.headers_mut();
         headers.insert(header::COOKIE, cookies.parse().unwrap());
         headers.insert(header::HOST, "localhost".parse().unwrap());
-        request.extensions_mut().insert(ClientAddress { ip: ADDRESS.into(), https: false });
+        request.extensions_mut().insert(ClientAddress { ip: self.address.into(), https: false });
         self.site.router.clone().oneshot(request).await.unwrap()
     }
 

@@ -2,10 +2,11 @@
 
 use crate::support::client::{ADDRESS, Client};
 use axum::Router;
-use heliograph_dashboard::{DashboardState, LiveUpdates, PageRate, SignInThrottle};
+use heliograph_dashboard::{AfterResponse, DashboardState, LiveUpdates, PageRate, SignInThrottle};
 use heliograph_domain::account::{Mode, Role};
 use heliograph_http::DrainController;
 use heliograph_service::identity::magic_links::{self, MagicLinkKind};
+use heliograph_service::identity::mails::{self, MailOutcome};
 use heliograph_service::identity::members::{self, Invitee};
 use heliograph_service::identity::sessions::{self, SessionOrigin};
 use heliograph_service::identity::{accounts, passwords};
@@ -13,6 +14,7 @@ use heliograph_service::kernel::context::{Context, Settings};
 use heliograph_testing::{TestDb, TestWriter, context, writer};
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// A password that is strong enough.
@@ -47,6 +49,7 @@ impl Site {
             context,
             writer: running.writer.clone(),
             sign_in_throttle: SignInThrottle::new(hashing),
+            after_response: AfterResponse::default(),
             page_rate: PageRate::default(),
             live_updates: LiveUpdates::default(),
             gate: drain.gate(),
@@ -85,13 +88,59 @@ impl Site {
     /// Adds a user to the account of `owner`, and signs in the user there, in test mode.
     pub(crate) async fn member(&self, owner: &Client<'_>, email: &str, role: Role) -> Client<'_> {
         let (cx, by, address) = (self.cx(), owner.user().await, origin().address);
-        let (token, invitee) = (cx.token().unwrap(), Invitee { email, role });
-        members::invite(cx, &by, &by.actor(&address), invitee, token.clone()).await.unwrap();
+        let (form, invitee) = (cx.token().unwrap(), Invitee { email, role });
+        // Without mail, the link is returned.
+        let mut settings = (*cx.settings()).clone();
+        settings.sign_up.mail_enabled = false;
+        let without_mail = Context { settings: watch::channel(Arc::new(settings)).1, ..cx.clone() };
+        let invited =
+            members::invite(&without_mail, &by, &by.actor(&address), invitee, &form).await;
+        let token = invited.unwrap().unwrap();
         let client = self.owner(email).await;
         let user = client.user().await;
         let account = members::accept_invitation(cx, &user, &address, &token).await.unwrap();
         sessions::switch_to(cx, &user, account, Mode::Test).await.unwrap();
         client
+    }
+
+    /// Waits for the mail to this address, and returns its text and the path of the link in it. Mails
+    /// may be queued after the response.
+    pub(crate) async fn mail(&self, recipient: &str) -> (String, String) {
+        for _ in 0..500 {
+            let all = mails::due(self.cx()).await.unwrap();
+            let found = all.into_iter().find(|mail| mail.recipient == recipient);
+            let Some(mail) = found else {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
+            mails::settle(self.cx(), &mail, MailOutcome::Sent).await.unwrap();
+            let link = mail.content.split_once("http://localhost").unwrap().1;
+            let link = link.split_whitespace().next().unwrap().to_owned();
+            return (mail.content, link);
+        }
+        panic!("no mail to {recipient}");
+    }
+
+    /// Waits until a query returns this.
+    pub(crate) async fn eventually(&self, query: &str, expected: &str) {
+        let mut found = String::new();
+        for _ in 0..500 {
+            found = self.db.query_raw(query).await.concat().join(" ");
+            if found == expected {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{query}: {found}, not {expected}");
+    }
+
+    /// Signs up in a new browser.
+    pub(crate) async fn sign_up(&self, email: &str) -> Client<'_> {
+        let browser = self.client();
+        let typed = [("email", email), ("password", PASSWORD)];
+        let done = browser.fill("/sign-up", "/sign-up", &typed).await;
+        assert_eq!(done.status, 303, "{}", done.body);
+        browser
     }
 
     /// Signs in a user by a link, which takes no time for a password.

@@ -45,6 +45,7 @@ fn every_page_is_accessible() {
         if signed_in {
             person = Browser::of(server, DEMO);
             chromium.open(&path_of(&server.stdout(&["account", "link", "--email", DEMO])));
+            chromium.press("Sign in");
             chromium.arrives("/phone");
         }
         let mut pages: Vec<_> = Crawl::current_mode(&person, &routes).pages.into_values().collect();
@@ -102,6 +103,7 @@ fn pages_with_a_secret_path_are_accessible() {
     }
     let link = path_of(&server.stdout(&["account", "link", "--email", "bob@example.com"]));
     chromium.open(&link);
+    chromium.press("Sign in");
     chromium.arrives("/phone");
     // A user who is signed in is asked before switching users.
     let other = path_of(&server.stdout(&["account", "link", "--email", "ann@example.com"]));

@@ -19,8 +19,8 @@ fn new_user() -> (Server, Chromium) {
 }
 
 fn link(server: &Server) -> String {
-    let welcome = server.welcome();
-    welcome.split_whitespace().find(|word| word.contains("/sign-in/")).unwrap().to_owned()
+    server.welcome();
+    path_of(&server.stdout(&["account", "link", "--email", "demo@localhost"]))
 }
 
 /// Asserts that the console has no errors, and that no other host received a request.
@@ -40,6 +40,7 @@ fn run_in_shell(line: &str) -> String {
 fn from_the_welcome_message_to_a_second_account() {
     let (server, chromium) = new_user();
     chromium.open(&link(&server));
+    chromium.press("Sign in");
     chromium.arrives("/phone");
     first_message(&chromium);
     let curl = create_key(&chromium);
@@ -80,6 +81,7 @@ fn the_same_path_without_javascript() {
 fn entered_values_survive_the_end_of_a_session() {
     let (server, chromium) = new_user();
     chromium.open(&link(&server));
+    chromium.press("Sign in");
     chromium.arrives("/phone");
     let type_signed_out = || {
         chromium.open("/send");
@@ -93,6 +95,7 @@ fn entered_values_survive_the_end_of_a_session() {
     let text = "return document.getElementById('text').value";
     type_signed_out();
     chromium.open(&path_of(&server.stdout(&["account", "link", "--email", "demo@localhost"])));
+    chromium.press("Sign in");
     chromium.arrives("/phone");
     chromium.open("/send");
     assert_eq!(chromium.run(text), "", "the values are restored on the same page only");

@@ -43,6 +43,7 @@ fn screenshots() {
     let chromium = Chromium::start(&format!("http://{}", server.address()));
     chromium.prefer("light");
     chromium.open(&path_of(&server.stdout(&["account", "link", "--email", DEMO])));
+    chromium.press("Sign in");
     chromium.arrives("/phone");
     let temporary = tempfile::tempdir().unwrap();
     let folder = std::env::var_os("HELIOGRAPH_SCREENSHOTS").map(PathBuf::from);

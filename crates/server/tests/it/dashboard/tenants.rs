@@ -9,8 +9,11 @@ use std::collections::BTreeSet;
 const ANN: &str = "ann@example.com";
 const BOB: &str = "bob@example.com";
 const MARK: &str = "of-bob";
-/// Paths with a secret, which no page links to.
-const BY_SECRET: [&str; 5] = [
+/// Paths with a secret, which no page links to, and the form that only people have who need to confirm
+/// their address.
+const BY_SECRET: [&str; 7] = [
+    "/confirm/{token}",
+    "/settings/security/confirmation",
     "/sign-in/{link}",
     "/sign-in/code/{link}",
     "/join/{token}",

@@ -1,5 +1,6 @@
 //! An SMTP server that stores the emails it receives.
 
+use crate::support::browser::Browser;
 use crate::support::wait::eventually;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -33,12 +34,20 @@ impl Inbox {
         )
     }
 
-    /// Waits for the email to this address.
-    pub(crate) fn to(&self, recipient: &str) -> String {
+    /// Waits for an email to this address with a link that begins so.
+    pub(crate) fn to(&self, recipient: &str, path: &str) -> String {
         let begin = format!("RCPT TO:<{recipient}>");
-        eventually(&format!("an email to {recipient}"), || {
-            self.mails.lock().unwrap().iter().find(|mail| mail.contains(&begin)).cloned()
+        eventually(&format!("an email to {recipient} with {path}"), || {
+            let mails = self.mails.lock().unwrap();
+            mails.iter().find(|mail| mail.contains(&begin) && mail.contains(path)).cloned()
         })
+    }
+
+    /// Confirms the address of a user with the link in the email to it.
+    pub(crate) fn confirm(&self, browser: &Browser<'_>, email: &str) {
+        let path = link(&self.to(email, "/confirm/"), "/confirm/");
+        let page = browser.send(&browser.open(&path), &path, &[]);
+        assert!(page.contains("Email address confirmed"), "{}", page.text());
     }
 
     pub(crate) fn count(&self) -> usize {

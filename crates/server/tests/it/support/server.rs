@@ -6,6 +6,7 @@ use crate::support::http::{self, HttpResponse, Request};
 use crate::support::process::{self, Process};
 use crate::support::wait::eventually;
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitStatus, Output};
 use std::rc::Rc;
@@ -17,6 +18,7 @@ pub(crate) struct Server {
     address: Option<SocketAddr>,
     /// The stderr of earlier processes.
     earlier_stderr: String,
+    key: OnceCell<String>,
     pub(crate) home: TempDir,
     pub(crate) database: Rc<Database>,
 }
@@ -64,7 +66,8 @@ impl Server {
 
     fn with_database(database: Rc<Database>, home: TempDir, config: &str) -> Self {
         std::fs::write(home.path().join("heliograph.toml"), config).unwrap();
-        Self { process: None, address: None, earlier_stderr: String::new(), home, database }
+        let earlier_stderr = String::new();
+        Self { process: None, address: None, earlier_stderr, key: OnceCell::new(), home, database }
     }
 
     /// Starts a server with the default configuration.
@@ -217,10 +220,14 @@ impl Server {
         })
     }
 
-    /// Returns the test key in the welcome message.
+    /// Returns a test key of the demo account, made with the command of the welcome message.
     pub(crate) fn key(&self) -> String {
-        let welcome = self.welcome();
-        welcome.split_whitespace().find(|w| w.starts_with("hg_test_")).unwrap().to_owned()
+        let create = ["key", "create", "--account", "demo@localhost", "--name", "first key"];
+        let make = || {
+            self.welcome();
+            self.stdout(&create)
+        };
+        self.key.get_or_init(make).clone()
     }
 
     /// Runs a command in the server's folder.
