@@ -113,6 +113,7 @@ const fn action_text(action: AuditAction) -> &'static str {
         AuditAction::WebhookEnabled => "Webhook enabled",
         AuditAction::WebhookSecretRevealed => "Webhook secret revealed",
         AuditAction::WebhookSecretRotated => "Webhook secret rotated",
+        AuditAction::OptoutsImported => "Opt-outs imported",
         AuditAction::OptoutRemoved => "Opt-out removed",
         AuditAction::OptoutListRemoved => "Opt-out list removed",
     }

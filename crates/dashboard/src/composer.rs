@@ -6,7 +6,7 @@ use crate::layout::Notice;
 use crate::reasons;
 use heliograph_domain::fields::{MessageText, Validity};
 use heliograph_domain::secret;
-use heliograph_domain::wording::{limits, sentence};
+use heliograph_domain::wording::sentence;
 use heliograph_service::kernel::error::Error;
 use heliograph_service::kernel::idempotency::RequestKey;
 use heliograph_service::messaging::messages::SendRequest;
@@ -47,9 +47,14 @@ pub(crate) fn message_text(form: &Form, errors: &mut FieldErrors) -> Option<Mess
     parsed.map_err(|error| errors.add("text", sentence(&error.to_string()))).ok()
 }
 
-/// Returns the text with line breaks as LF: browsers submit CRLF.
+/// Returns the field “text” with line breaks as LF.
 pub(crate) fn text(form: &Form) -> String {
-    form.raw("text").replace("\r\n", "\n")
+    line_breaks(form.raw("text"))
+}
+
+/// Returns a text with line breaks as LF: browsers submit CRLF.
+pub(crate) fn line_breaks(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 /// Returns the idempotency key of a form, so that submitting it twice sends one message. The
@@ -71,7 +76,7 @@ pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), Pa
         Error::RecipientOptedOut => errors.add("recipient", reasons::OPTED_OUT),
         Error::DestinationNotAllowed(reason) => errors.add("recipient", reasons::refused(reason)),
         Error::TooManyParts { parts, allowed } => {
-            errors.add("text", limits::message_parts(parts, allowed))
+            errors.add("text", reasons::too_many_segments(parts, allowed))
         }
         Error::InsufficientBalance => errors.add(FORM_ERROR, reasons::NO_BALANCE),
         Error::IdempotencyKeyReused => errors.add(FORM_ERROR, reasons::ALREADY_SENT),

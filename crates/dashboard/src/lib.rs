@@ -11,6 +11,7 @@ mod conversations;
 mod cookies;
 mod csrf;
 mod error_page;
+mod error_response;
 mod form;
 mod format;
 mod join;
@@ -36,7 +37,7 @@ mod sign_up;
 mod state;
 mod webhooks;
 
-pub use error_page::{method_not_allowed, not_found};
+pub use error_response::{method_not_allowed, not_found};
 pub use routes::{redact_path, router};
 pub use sign_in_throttle::SignInThrottle;
 pub use state::DashboardState;

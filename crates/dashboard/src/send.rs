@@ -237,7 +237,7 @@ async fn submit(
 }
 
 fn price(quote: &Quote, caller: &Caller) -> String {
-    format!("{} {}", quote.part_price * quote.parts, caller.currency)
+    format::money(quote.part_price * quote.parts, &caller.currency)
 }
 
 /// Shows the confirmation page with the price.

@@ -32,7 +32,7 @@ const DEPENDENCY: &str =
 const LAYERS: &str = "
     api | rate_limit response unknown_path < error < account_shares header < media_type < idempotency query request < state < auth openapi < body < balance docs health inbound_messages messages optout_lists rate_limit_layer < router
     carrier | link_status stop < carrier < smpp < smsc
-    dashboard | assets cookies csrf format page reasons sign_in_throttle < bubbles layout state < client error_page < form < composer session < anonymous api_keys audit conversations live members messages mode operator optouts overview phone security send webhooks < join password_reset sign_in sign_up < routes
+    dashboard | assets cookies csrf format page reasons sign_in_throttle < bubbles layout state < client error_page < form < composer session < anonymous api_keys audit conversations error_response live members messages mode operator optouts overview phone security send webhooks < join password_reset sign_in sign_up < routes
     domain | account delivery_error egress_policy email money password phone recovery retry text time webhook_url < fields id inbound originator rate secret totp < carrier endpoint_error inbound_message message optout < lease receipt stats submission wording < openapi < event < webhook
     engine | http pending_batch worker < bind_status dispatch forward handsets mail maintenance webhooks < workers
     http | client drain idle limits static_asset usage_limit < body_budget < body < connection layers < tls < certificate < accept_loop

@@ -6,7 +6,7 @@ use crate::format;
 use crate::layout::{Layout, Notice};
 use crate::operator::OperatorRequest;
 use crate::page;
-use crate::session::{self, SessionForm, SessionRequest};
+use crate::session::{SessionForm, SessionRequest};
 use crate::state::DashboardState;
 use askama::Template;
 use axum::Router;
@@ -84,6 +84,29 @@ struct PageState {
     errors: FieldErrors,
     /// The user's email address and the link.
     link: Option<(String, String)>,
+    /// The account whose balance was just changed, and by how much.
+    credited: Option<(AccountId, Amount)>,
+}
+
+/// Reads the account and the amount of a change from the query that follows it.
+fn credited_account(uri: &Uri) -> Option<(AccountId, Amount)> {
+    let query = Form::read(uri.query()?.as_bytes()).ok()?;
+    let account = query.text("credited").parse().ok()?;
+    Some((AccountId(account), query.text("amount").parse().ok()?))
+}
+
+/// Describes a change of a balance.
+fn credit_notice(account: &accounts::Account, amount: Amount) -> Notice {
+    let accounts::Account { id, name, currency, available, .. } = account;
+    let change = match amount.0 < 0 {
+        true => {
+            let amount = Amount(amount.0.saturating_neg());
+            format!("{} deducted from", format::money(amount, currency))
+        }
+        false => format!("{} added to", format::money(amount, currency)),
+    };
+    let balance = format::money(*available, currency);
+    Notice::success(format!("{change} {name} (#{}). The balance is {balance}.", id.0))
 }
 
 /// The search and the page of the list, as query parameters.
@@ -121,24 +144,28 @@ async fn show(
     uri: Uri,
 ) -> Result<Response, PageError> {
     let query = AccountQuery::read(&Form::read(uri.query().unwrap_or_default().as_bytes())?);
-    let notice = session::notice_from(&uri, &[("credited", "Balance updated.")]);
-    render(&app, &request, query, notice, PageState::default()).await
+    let credited = credited_account(&uri);
+    let state = PageState { credited, ..PageState::default() };
+    render(&app, &request, query, state).await
 }
 
 async fn render(
     app: &DashboardState,
     request: &SessionRequest,
     query: AccountQuery,
-    notice: Option<Notice>,
     state: PageState,
 ) -> Result<Response, PageError> {
     let cx = &app.context;
-    let layout = Layout { notice, ..request.layout(app, "accounts", "Accounts").await? };
     let look = i64::try_from(PAGE_SIZE + 1).unwrap_or(i64::MAX);
     let mut all = accounts::page(cx, &query.search, AccountId(query.after), look).await?;
     let more = all.len() > PAGE_SIZE;
     all.truncate(PAGE_SIZE);
     let last = all.last().filter(|_| more).map(|(last, _)| last.id.0);
+    let notice = state.credited.and_then(|(id, amount)| {
+        let (account, _) = all.iter().find(|(account, _)| account.id == id)?;
+        Some(credit_notice(account, amount))
+    });
+    let layout = Layout { notice, ..request.layout(app, "accounts", "Accounts").await? };
     let status =
         if state.errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let accounts = all.into_iter().map(|found| account(found, &state, cx.next_id().0));
@@ -166,7 +193,7 @@ fn account(
     let error = |name| if rejected { state.errors.get(name).to_owned() } else { String::new() };
     let reserved = match account.reserved {
         Amount::ZERO => String::new(),
-        some => format!("{some} {}", account.currency),
+        some => format::money(some, &account.currency),
     };
     let member =
         |m: Member| MemberRow { id: m.user.to_string(), email: m.email, role: m.role.name() };
@@ -174,7 +201,7 @@ fn account(
     AccountRow {
         open: rejected,
         id: account.id.0,
-        balance: format!("{} {}", account.available, account.currency),
+        balance: format::money(account.available, &account.currency),
         reserved,
         created_iso,
         created,
@@ -207,6 +234,7 @@ async fn credit(
     };
     let note: Option<CreditNote> = form.parse("note", &mut errors);
     let account = AccountId(id);
+    let changed = amount.as_ref().map(ToString::to_string).unwrap_or_default();
     let result = match (&amount, note) {
         (Ok(amount), Some(note)) => {
             let actor =
@@ -231,10 +259,12 @@ async fn credit(
         other => other?,
     }
     if errors.is_empty() {
-        return Ok(session::redirect_with_notice(&query.url(query.after), "credited"));
+        let page = query.url(query.after);
+        let separator = if page.contains('?') { '&' } else { '?' };
+        return Ok(page::redirect(&format!("{page}{separator}credited={id}&amount={changed}")));
     }
-    let state = PageState { account: Some(account), form, errors, link: None };
-    render(&app, &request, query, None, state).await
+    let state = PageState { account: Some(account), form, errors, ..PageState::default() };
+    render(&app, &request, query, state).await
 }
 
 /// Creates a sign-in link for a member and shows it once.
@@ -250,5 +280,5 @@ async fn link(
     let (email, token) = magic_links::create_for_member(&app.context, &actor, user).await?;
     let link = format!("{}/sign-in/{}", request.base_url, token.reveal());
     let state = PageState { link: Some((email, link)), ..PageState::default() };
-    render(&app, &request, AccountQuery::read(&form), None, state).await
+    render(&app, &request, AccountQuery::read(&form), state).await
 }

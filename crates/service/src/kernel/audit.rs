@@ -111,6 +111,8 @@ codes! {
         WebhookSecretRevealed = "webhook_secret_revealed",
         /// A signing secret was replaced.
         WebhookSecretRotated = "webhook_secret_rotated",
+        /// Numbers were imported into an opt-out list.
+        OptoutsImported = "optouts_imported",
         /// A number was removed from an opt-out list.
         OptoutRemoved = "optout_removed",
         /// An opt-out list was removed.

@@ -40,6 +40,7 @@ CREATE TABLE api_keys (
   mode         INTEGER NOT NULL,
   scopes       INTEGER NOT NULL,
   name         TEXT NOT NULL,
+  prefix       TEXT NOT NULL,
   hash         BLOB NOT NULL UNIQUE,
   created_at   INTEGER NOT NULL,
   revoked_at   INTEGER,
@@ -80,6 +81,7 @@ CREATE TABLE messages (
   id              BLOB NOT NULL,
   mode            INTEGER NOT NULL,
   api_key         BLOB,
+  sent_by         BLOB,
   campaign        BLOB,
   recipient       INTEGER NOT NULL,
   country         TEXT,
@@ -383,6 +385,18 @@ CREATE TABLE handset_replies (
   text       TEXT NOT NULL,
   at         INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Conversations: the people who wrote to an account, with their newest message, and the newest one that a member has
+-- read.
+CREATE TABLE conversations (
+  account      INTEGER NOT NULL,
+  mode         INTEGER NOT NULL,
+  person       INTEGER NOT NULL,
+  last_inbound BLOB NOT NULL,
+  read_up_to   BLOB NOT NULL,
+  PRIMARY KEY (account, mode, person)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX conversations_latest ON conversations (account, mode, last_inbound);
 
 -- Conversations: the messages of one sender.
 CREATE INDEX inbound_messages_sender ON inbound_messages (account, sender, id);

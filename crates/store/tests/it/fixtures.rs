@@ -104,6 +104,7 @@ pub(crate) fn message(db: &TestDb, account: AccountId) -> Message {
         account,
         mode: Mode::Live,
         api_key: None,
+        sent_by: None,
         campaign: None,
         recipient: ANN,
         country: ANN.country(),
