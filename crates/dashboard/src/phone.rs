@@ -215,9 +215,15 @@ impl Compose {
             false => other.to_owned(),
         };
         Self {
-            recipient: or("recipient", &number.map_or_else(|| RECIPIENT.to_owned(), |n| format!("+{n}"))),
+            recipient: or(
+                "recipient",
+                &number.map_or_else(|| RECIPIENT.to_owned(), |n| format!("+{n}")),
+            ),
             recipient_error: errors.get("recipient").to_owned(),
-            originator: or("originator", &sender.map_or_else(|| ORIGINATOR.to_owned(), format::originator)),
+            originator: or(
+                "originator",
+                &sender.map_or_else(|| ORIGINATOR.to_owned(), format::originator),
+            ),
             originator_error: errors.get("originator").to_owned(),
             text: or("text", TEXT),
             text_error: errors.get("text").to_owned(),
