@@ -112,7 +112,7 @@ impl ComposerForm {
     }
 }
 
-/// Shows the composer, filled from query parameters.
+/// Shows the composer, filled from query parameters, or with the message `copy`.
 async fn compose(
     State(app): State<Arc<DashboardState>>,
     request: SessionRequest,
@@ -121,6 +121,13 @@ async fn compose(
     request.caller().require_scope(Scope::Send)?;
     let form = Form::read(uri.query().unwrap_or_default().as_bytes())?;
     let mut typed = ComposerForm::new(&form, FieldErrors::default());
+    if !form.text("copy").is_empty() {
+        let id = form.text("copy").parse().map_err(|_| PageError::not_found())?;
+        let (message, _) = messages::get(&app.context, &request.caller(), id).await?;
+        typed.recipient = format!("+{}", message.recipient);
+        typed.originator = message.originator.to_string();
+        typed.text = message.text;
+    }
     if typed.originator.is_empty() {
         let (newest, caller) = (MessageId(Uuid::max()), request.caller());
         let last =

@@ -96,8 +96,7 @@ async fn a_queued_message_is_cancelled() {
     Messages
     To +447700900123
     Queued Live From Shop, DATE
-    [Your order is on its way]
-    (Send again)
+    Send again
     Cancel message
     Cancel message?
     The message has not been sent yet.

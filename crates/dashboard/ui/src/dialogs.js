@@ -11,8 +11,11 @@ function open(details) {
   if (!dialog || dialog.open) return;
   details.open = true;
   name(dialog);
+  // The dialog has no layout before, and what is not laid out cannot get the focus.
+  dialog.getBoundingClientRect();
   dialog.showModal();
-  dialog.querySelector("[aria-invalid=true]")?.focus();
+  const first = ["[aria-invalid=true]", "[autofocus]", "input:not([type=hidden]), textarea, select"];
+  first.map((selector) => dialog.querySelector(selector)).find(Boolean)?.focus();
 }
 
 /** Names the dialog by its heading, and describes it by its question. */

@@ -2,8 +2,10 @@
 
 const { mode } = document.documentElement.dataset;
 const url = new URL(location.href);
+/** A rejected form keeps its address: with another one, going back would load the form anew. */
+const isRejected = document.querySelector("[aria-invalid=true], .wrong") !== null;
 
-if (mode && url.searchParams.get("mode") !== mode) {
+if (mode && !isRejected && url.searchParams.get("mode") !== mode) {
   url.searchParams.set("mode", mode);
   history.replaceState(history.state, "", url);
 }
