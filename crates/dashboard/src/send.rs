@@ -121,12 +121,17 @@ async fn compose(
     request.caller().require_scope(Scope::Send)?;
     let form = Form::read(uri.query().unwrap_or_default().as_bytes())?;
     let mut typed = ComposerForm::new(&form, FieldErrors::default());
-    if !form.text("copy").is_empty() {
-        let id = form.text("copy").parse().map_err(|_| PageError::not_found())?;
-        let (message, _) = messages::get(&app.context, &request.caller(), id).await?;
-        typed.recipient = format!("+{}", message.recipient);
-        typed.originator = message.originator.to_string();
-        typed.text = message.text;
+    if let Ok(id) = form.text("copy").parse() {
+        match messages::get(&app.context, &request.caller(), id).await {
+            Ok((message, _)) => {
+                typed.recipient = format!("+{}", message.recipient);
+                typed.originator = message.originator.to_string();
+                typed.text = message.text;
+            }
+            // A message of another account or mode: the form is empty.
+            Err(Error::NotFound) => {}
+            Err(other) => return Err(other.into()),
+        }
     }
     if typed.originator.is_empty() {
         let (newest, caller) = (MessageId(Uuid::max()), request.caller());

@@ -56,6 +56,7 @@ impl<'a> Browser<'a> {
     }
 
     /// Sets a cookie, such as the session of another browser.
+    #[cfg(feature = "test-browser")]
     pub(crate) fn set_cookie(&self, name: &str, value: &str) {
         self.cookies.borrow_mut().insert(name.to_owned(), value.to_owned());
     }
