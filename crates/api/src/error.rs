@@ -9,11 +9,14 @@ use crate::unknown_path;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::account_limit::AccountLimit;
+use heliograph_domain::money::Amount;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
+use heliograph_http::ProtocolError;
 use heliograph_http::layers::around::Around;
 use heliograph_http::layers::request_id::REQUEST_ID;
-use heliograph_service::kernel::error::{ConflictReason, DestinationReason, Error};
+use heliograph_service::kernel::error::{ConflictReason, DestinationReason, Error, Shortfall};
 use serde::Serialize;
 use std::borrow::Cow;
 use utoipa::ToSchema;
@@ -24,14 +27,18 @@ pub(crate) struct Problem {
     code: ProblemCode,
     detail: Cow<'static, str>,
     faults: Vec<Fault>,
+    /// The seconds after which the request may be retried, if it was only rejected for now.
+    retry_after: u16,
 }
 
 /// Seconds after which a rejected request may be retried.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+const RETRY: u16 = 1;
+/// Seconds after which a request beyond a daily limit may be retried.
+const DAILY_RETRY: u16 = 3_600;
 
 impl Problem {
     fn new(code: ProblemCode, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, detail: detail.into(), faults: Vec::new() }
+        Self { code, detail: detail.into(), faults: Vec::new(), retry_after: RETRY }
     }
 
     pub(crate) fn invalid(detail: impl Into<Cow<'static, str>>, faults: Vec<Fault>) -> Self {
@@ -102,11 +109,56 @@ impl Problem {
         Self::new(ProblemCode::RateLimited, detail)
     }
 
+    /// A limit of the account. Only limits of a day end by themselves.
+    fn limit_reached(limit: AccountLimit, max: u32) -> Self {
+        let detail = limits::limit_reached(limit, max);
+        match limit.is_daily() {
+            true => {
+                Self { retry_after: DAILY_RETRY, ..Self::new(ProblemCode::RateLimited, detail) }
+            }
+            false => Self::new(ProblemCode::Conflict, detail),
+        }
+    }
+
     pub(crate) fn request_timeout() -> Self {
         Self::new(
             ProblemCode::RequestTimeout,
             "The body took too long to arrive, and nothing was stored. Send the request again.",
         )
+    }
+
+    pub(crate) fn metrics_token() -> Self {
+        let detail = "Send the value of telemetry.metrics_token as 'Authorization: Bearer …'.";
+        Self::new(ProblemCode::Unauthenticated, detail)
+    }
+
+    pub(crate) fn metrics_hidden() -> Self {
+        let detail = "Metrics are not served here, because this address is public. Set \
+                      telemetry.metrics_token, or telemetry.metrics_listen.";
+        Self::new(ProblemCode::NotFound, detail)
+    }
+
+    fn headers_too_large() -> Self {
+        let detail = "The request line and the headers must not exceed 32 KiB and 100 headers.";
+        Self::new(ProblemCode::HeadersTooLarge, detail)
+    }
+
+    fn protocol_error(error: ProtocolError) -> Self {
+        let invalid = |detail| Self::invalid(detail, Vec::new());
+        match error {
+            ProtocolError::Malformed => {
+                invalid("The request is not valid HTTP: check its request line and its headers.")
+            }
+            ProtocolError::PlainHttp => {
+                invalid("This port requires HTTPS. Use https:// in the URL.")
+            }
+            ProtocolError::HeadTooLarge => Self::headers_too_large(),
+        }
+    }
+
+    /// Returns the code.
+    pub(crate) const fn code(&self) -> ProblemCode {
+        self.code
     }
 
     pub(crate) fn internal() -> Self {
@@ -122,29 +174,33 @@ impl Problem {
     }
 
     /// Renders the response, with the id of the request.
-    pub(crate) fn render(&self, request_id: &str) -> Response {
+    pub(crate) fn render(&self, request_id: &str, base_url: &str) -> Response {
         let info = self.code.info();
-        let mut response = (info.status, self.json(request_id)).into_response();
+        let body = self.json_with_base(request_id, base_url);
+        let mut response = (info.status, body).into_response();
         let headers = response.headers_mut();
-        let kind = HeaderValue::from_static("application/problem+json");
-        headers.insert(header::CONTENT_TYPE, kind);
+        headers.insert(header::CONTENT_TYPE, PROBLEM_TYPE);
         match info.status {
             StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after));
             }
             _ => {}
         }
         response
     }
 
-    /// Renders the body as JSON.
+    /// Renders the body as JSON, with a relative `type`.
     pub(crate) fn json(&self, request_id: &str) -> Vec<u8> {
+        self.json_with_base(request_id, "")
+    }
+
+    fn json_with_base(&self, request_id: &str, base_url: &str) -> Vec<u8> {
         let info = self.code.info();
         let body = ProblemBody {
-            kind: self.code.docs_path(),
+            kind: format!("{base_url}{}", self.code.docs_path()),
             title: info.title,
             status: info.status.as_u16(),
             detail: &self.detail,
@@ -169,7 +225,12 @@ impl Problem {
                 Self::invalid("1 validation error. See 'errors'.", vec![fault])
             }
             ProblemCode::Unauthenticated => Self::unauthenticated(),
-            ProblemCode::InsufficientBalance => Error::InsufficientBalance.into(),
+            ProblemCode::InsufficientBalance => Error::PriceNotCovered(Shortfall {
+                price: Amount(42_000),
+                available: Amount(10_000),
+                currency: "EUR".to_owned(),
+            })
+            .into(),
             ProblemCode::ScopeMissing => Error::Scope("send").into(),
             ProblemCode::RecipientOptedOut => Error::RecipientOptedOut.into(),
             ProblemCode::DestinationNotAllowed => {
@@ -187,6 +248,7 @@ impl Problem {
             ProblemCode::UnsupportedMediaType => Self::unsupported_media_type("application/json"),
             ProblemCode::IdempotencyKeyReused => Error::IdempotencyKeyReused.into(),
             ProblemCode::RateLimited => Self::rate_limited(),
+            ProblemCode::HeadersTooLarge => Self::headers_too_large(),
             ProblemCode::Internal => Self::internal(),
             ProblemCode::Overloaded => Self::overloaded(),
         }
@@ -198,7 +260,8 @@ impl Problem {
 #[schema(as = Problem)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProblemBody<'a> {
-    /// The path of a page that documents the code.
+    /// The page that documents the code: an absolute URL if the operator has set `public_url`,
+    /// otherwise its path on this server.
     #[serde(rename = "type")]
     #[schema(format = "uri-reference")]
     kind: String,
@@ -250,9 +313,15 @@ impl From<Error> for Problem {
             ),
             Error::InsufficientBalance => problem(
                 ProblemCode::InsufficientBalance,
-                "The account balance does not cover this message, and nothing was stored. Top up \
-                 the account, or use a test key.",
+                "The account balance does not cover this, and nothing was stored.",
             ),
+            Error::PriceNotCovered(shortfall) => {
+                let detail = format!(
+                    "{} Nothing was stored. Top up the account, or use a test key.",
+                    sentence(&shortfall.to_string())
+                );
+                Self::new(ProblemCode::InsufficientBalance, detail)
+            }
             Error::DestinationNotAllowed(reason) => Self::new(
                 ProblemCode::DestinationNotAllowed,
                 match reason {
@@ -265,6 +334,7 @@ impl From<Error> for Problem {
                 },
             ),
             Error::TooManyParts { parts, allowed } => Self::too_many_parts(parts, allowed),
+            Error::LimitReached { limit, max } => Self::limit_reached(limit, max),
             Error::IdempotencyKeyReused => problem(
                 ProblemCode::IdempotencyKeyReused,
                 "This Idempotency-Key was used with a different body. Use a new key, or send the \
@@ -310,8 +380,11 @@ fn conflict_detail(reason: &ConflictReason) -> Cow<'static, str> {
 
 /// The middleware that renders problems. A problem travels as an extension of its response,
 /// because only the middleware knows the id of the request.
-#[derive(Clone, Copy, Debug)]
-pub struct ProblemDocuments;
+#[derive(Clone, Debug, Default)]
+pub struct ProblemDocuments {
+    /// The URL of this service that `type` begins with, without a trailing slash; empty for a path.
+    pub base_url: String,
+}
 
 impl Around for ProblemDocuments {
     type State = Option<HeaderValue>;
@@ -323,7 +396,7 @@ impl Around for ProblemDocuments {
     fn after(&self, id: Self::State, response: &mut Response) {
         let Some(problem) = response.extensions_mut().remove::<Problem>() else { return };
         let id = id.as_ref().and_then(|id| id.to_str().ok()).unwrap_or_default();
-        let mut document = problem.render(id);
+        let mut document = problem.render(id, &self.base_url);
         // Existing headers, such as Allow, are kept.
         for (name, value) in response.headers() {
             if !document.headers().contains_key(name) && name != header::CONTENT_LENGTH {
@@ -332,6 +405,31 @@ impl Around for ProblemDocuments {
         }
         *response = document;
     }
+}
+
+impl ProblemDocuments {
+    /// Renders the body of the response to a request that is not valid HTTP.
+    pub fn protocol_error(&self, error: ProtocolError, request_id: &str) -> Vec<u8> {
+        Problem::protocol_error(error).json_with_base(request_id, &self.base_url)
+    }
+}
+
+/// The media type of problem documents.
+pub const PROBLEM_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// Returns the response to a request over plain HTTP behind a reverse proxy.
+pub fn https_required() -> Response {
+    let detail = "Use HTTPS: API keys and sessions must not travel unencrypted. Replace the API \
+                  key that you sent. (For the operator: this service runs behind a reverse proxy, \
+                  which must set X-Forwarded-Proto, and whose address must be in \
+                  server.trusted_proxies.)";
+    Problem::invalid(detail, Vec::new()).into_response()
+}
+
+/// Returns the response to a request that does not name exactly one host.
+pub fn invalid_host() -> Response {
+    let detail = "The request must have exactly one valid Host header.";
+    Problem::invalid(detail, Vec::new()).into_response()
 }
 
 /// Returns the response to a request for a path that does not exist.

@@ -1,4 +1,4 @@
-//! Request headers that must not be repeated.
+//! Request headers that must not be repeated, and the token of `Authorization`.
 
 use crate::error::Problem;
 use crate::error::fault::{Fault, FaultCode};
@@ -22,4 +22,10 @@ pub(crate) fn single<'a>(
     let pointer = format!("header:{name}");
     let fault = Fault { pointer, code: FaultCode::DuplicateField, detail: detail.clone() };
     Err(Problem::invalid(detail, vec![fault]))
+}
+
+/// Returns the token of a header value `Bearer …`.
+pub(crate) fn bearer_token(authorization: &HeaderValue) -> Option<&str> {
+    let (scheme, key) = authorization.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
 }

@@ -11,7 +11,8 @@ use crate::openapi::document::OPTOUTS;
 use crate::openapi::input_types::PhoneNumberInput;
 use crate::openapi::operation::Operation;
 use crate::openapi::routes::ApiRoutes;
-use crate::optout_lists::view::{OptoutImportView, OptoutListView, OptoutView, RowErrorView};
+pub use crate::optout_lists::view::OptoutView;
+use crate::optout_lists::view::{OptoutImportView, OptoutListView, RowErrorView};
 use crate::query::{self, PageParams};
 use crate::request::{self, request};
 use crate::response::json;
@@ -296,6 +297,7 @@ fn add_operation() -> Operation {
         .response(StatusCode::CREATED, "The number was added.", &OptoutView::sample())
         .response_header("Location")
         .idempotent()
+        .problems(&[ProblemCode::Conflict])
 }
 
 async fn add(
@@ -335,6 +337,7 @@ fn import_operation() -> Operation {
         .csv_body("number,note\n+447700900123,requested by phone\n447700900124,\n12,\n")
         .response(StatusCode::OK, "The result of the import.", &OptoutImportView::sample())
         .idempotent()
+        .problems(&[ProblemCode::Conflict])
 }
 
 async fn import(

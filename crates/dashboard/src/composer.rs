@@ -6,7 +6,7 @@ use crate::layout::Notice;
 use crate::reasons;
 use heliograph_domain::fields::{MessageText, Validity};
 use heliograph_domain::secret;
-use heliograph_domain::wording::sentence;
+use heliograph_domain::wording::{limits, sentence};
 use heliograph_service::kernel::error::Error;
 use heliograph_service::kernel::idempotency::RequestKey;
 use heliograph_service::messaging::messages::SendRequest;
@@ -78,7 +78,12 @@ pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), Pa
         Error::TooManyParts { parts, allowed } => {
             errors.add("text", reasons::too_many_segments(parts, allowed))
         }
-        Error::InsufficientBalance => errors.add(FORM_ERROR, reasons::NO_BALANCE),
+        Error::LimitReached { limit, max } => {
+            errors.add(FORM_ERROR, limits::limit_reached(limit, max));
+        }
+        Error::PriceNotCovered(shortfall) => {
+            errors.add(FORM_ERROR, reasons::not_covered(&shortfall));
+        }
         Error::IdempotencyKeyReused => errors.add(FORM_ERROR, reasons::ALREADY_SENT),
         other => return Err(other.into()),
     }

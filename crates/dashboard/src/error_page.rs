@@ -4,8 +4,9 @@ use crate::reasons;
 use crate::sign_in_throttle::TooManyAttempts;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::wording::cancellation::not_cancellable;
-use heliograph_domain::wording::{endpoints, sentence};
+use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::BodyError;
 use heliograph_service::kernel::error::Error;
 
@@ -93,6 +94,12 @@ impl PageError {
         Self::message(StatusCode::CONFLICT, "Account or mode changed", text)
     }
 
+    /// Too many event streams of an account or a client.
+    pub(crate) fn too_many_streams(max: u32) -> Self {
+        let text = limits::limit_reached(AccountLimit::EventStreams, max);
+        Self::Message { status: StatusCode::TOO_MANY_REQUESTS, title: "Too many open pages", text }
+    }
+
     pub(crate) fn forbidden() -> Self {
         let text = "Your role does not allow this action. Ask an owner or admin of the account.";
         Self::message(StatusCode::FORBIDDEN, "You don't have permission", text)
@@ -107,12 +114,16 @@ impl From<Error> for PageError {
             Error::Scope(_) => Self::forbidden(),
             Error::InvalidEndpoint(why) => Self::failed(&sentence(&endpoints::invalid(&why))),
             Error::WeakPassword(why) => Self::failed(&why.to_string()),
-            Error::InsufficientBalance => Self::failed(reasons::NO_BALANCE),
+            Error::InsufficientBalance => {
+                Self::failed("Insufficient balance: the balance of an account cannot be negative.")
+            }
+            Error::PriceNotCovered(shortfall) => Self::failed(&reasons::not_covered(&shortfall)),
             Error::RecipientOptedOut => Self::failed(reasons::OPTED_OUT),
             Error::DestinationNotAllowed(reason) => Self::failed(reasons::refused(reason)),
             Error::TooManyParts { parts, allowed } => {
                 Self::failed(&reasons::too_many_segments(parts, allowed))
             }
+            Error::LimitReached { limit, max } => Self::failed(&limits::limit_reached(limit, max)),
             Error::IdempotencyKeyReused => Self::failed(reasons::ALREADY_SENT),
             Error::Conflict(reason) => Self::failed(&reasons::conflict(&reason)),
             Error::NotCancellable(reason) => Self::failed(not_cancellable(reason)),

@@ -21,6 +21,7 @@ use heliograph_service::identity::sessions::{self, AuthenticatedUser};
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::error::Error;
+use heliograph_service::kernel::security_log::SecurityEvent;
 use std::sync::Arc;
 
 const HX_REQUEST: HeaderName = HeaderName::from_static("hx-request");
@@ -78,9 +79,11 @@ impl SessionRequest {
             csrf: self.csrf(app)?,
             email: signed.email.clone(),
             account: signed.account_name.clone(),
+            account_id: signed.session.account.0,
             accounts: all.into_iter().map(|(id, name, _)| (id.0, name)).collect(),
             test_mode: signed.session.mode == Mode::Test,
             is_operator: signed.operator,
+            is_by_operator: signed.session.by_operator,
             can_manage: signed.role.manages(),
             can_send: signed.role.scopes().allow(Scope::Send),
             balance: format::money(signed.available, &signed.currency),
@@ -108,6 +111,10 @@ impl SessionRequest {
     pub(crate) fn verify_csrf(&self, csrf: &str, any_context: bool) -> Result<(), PageError> {
         let (secret, shown) = csrf.split_once('.').unwrap_or((csrf, ""));
         if !csrf::is_good(&self.token, secret) {
+            let client = &*self.client.address.to_string();
+            let user = Some(self.visitor.details.session.user);
+            let event = SecurityEvent { event: "csrf_refused", client, user, ..Default::default() };
+            event.refused();
             return Err(PageError::csrf_failed());
         }
         match any_context || shown.is_empty() || shown == self.account_and_mode() {

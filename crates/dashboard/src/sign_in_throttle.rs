@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use heliograph_service::identity::passwords::Passwords;
+use heliograph_service::kernel::security_log::SecurityEvent;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -47,8 +48,14 @@ impl SignInThrottle {
 
     /// Counts an attempt from an address, and at the named account if there is one.
     pub(crate) fn check(&self, address: IpAddr, name: Option<&str>) -> Result<(), TooManyAttempts> {
-        take(&self.by_address, &network(address))?;
-        name.map_or(Ok(()), |name| take(&self.by_name, &name.to_owned()))
+        let by_address = take(&self.by_address, &network(address));
+        let by_name = || name.map_or(Ok(()), |name| take(&self.by_name, &name.to_owned()));
+        let checked = by_address.and_then(|()| by_name());
+        if checked.is_err() {
+            let (event, client, reason) = ("rate_limited", &*address.to_string(), "sign_in");
+            SecurityEvent { event, client, reason, ..Default::default() }.refused();
+        }
+        checked
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Forwarder {
 impl Forwarder {
     /// Creates a forwarder to this URL.
     pub fn new(resolver: Arc<dyn Resolver>, target: WebhookUrl) -> Self {
-        Self { client: HttpClient::new(resolver), target: Arc::new(target) }
+        Self { client: HttpClient::new(resolver, &[]), target: Arc::new(target) }
     }
 
     /// Forwards one POST with its headers and returns the response status.

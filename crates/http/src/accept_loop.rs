@@ -3,14 +3,15 @@
 use crate::body::RequestBody;
 use crate::body_budget::{BodyBudget, BufferedBytes};
 use crate::certificate::Tls;
-use crate::client::{ClientAddress, client_network};
+use crate::client::{ClientAddress, TrustedProxies, client_network};
 use crate::connection::HttpServer;
 use crate::drain::RequestGate;
+use crate::error_document::{ErrorDocuments, ProtocolError};
 use crate::limits::{self, ListenerLimits};
 use crate::tls;
 use crate::usage_limit::{UsageLimit, UsageShare};
 use axum::body::Body;
-use axum::http::header;
+use axum::http::{Version, header};
 use axum::response::Response;
 use futures_util::FutureExt;
 use hyper::Request;
@@ -34,12 +35,14 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 pub struct ServerOptions {
     /// Admits requests; its controller ends the server.
     pub gate: RequestGate,
-    /// Whether a reverse proxy sits in front, whose `X-Forwarded-…` headers are trusted.
-    pub behind_proxy: bool,
+    /// The reverse proxies in front, whose `X-Forwarded-…` headers are trusted.
+    pub proxies: TrustedProxies,
     /// The certificate, to serve HTTPS.
     pub tls: Option<Tls>,
     /// The limit of open files of the process.
     pub open_files: usize,
+    /// Makes the responses to requests that are not valid HTTP.
+    pub errors: ErrorDocuments,
 }
 
 /// Serves requests with `service` until the controller of the gate closes it.
@@ -49,22 +52,44 @@ where
     S: Clone + Send + Sync + 'static,
     S::Future: Send,
 {
-    let ServerOptions { gate, behind_proxy, tls, open_files } = options;
+    let ServerOptions { gate, proxies, tls, open_files, errors } = options;
     let secure = tls.is_some();
     let budget = BodyBudget::default();
+    let (trusted, documents) = (proxies.clone(), errors.clone());
     let handler = move |request: Request<Incoming>, peer| {
-        let client = ClientAddress::new(peer, secure, behind_proxy, request.headers());
-        answer(service.clone(), client, budget.request(client.limited()), request)
+        let client = ClientAddress::new(peer, secure, &trusted, request.headers());
+        let buffered = budget.request(client.limited());
+        // HTTP/1 does not read a larger head.
+        let too_large = request.version() == Version::HTTP_2
+            && head_size(&request) > limits::MAX_HEAD_BYTES as usize;
+        let refused = too_large.then(|| documents.response(ProtocolError::HeadTooLarge, client.ip));
+        let service = service.clone();
+        async move {
+            match refused {
+                Some(response) => Ok(response),
+                None => answer(service, client, buffered, request).await,
+            }
+        }
     };
     let limits = ListenerLimits::within(open_files);
     let accept_loop = Listener {
-        server: HttpServer { handler, gate: gate.clone(), limits },
+        handler,
+        gate: gate.clone(),
+        limits,
+        errors,
         tls,
-        behind_proxy,
+        proxies,
         connection_limit: UsageLimit::default(),
         connections: JoinSet::new(),
     };
     accept_loop.run(listener, gate).await;
+}
+
+/// Returns the size of a request head as HTTP/2 counts it (RFC 9113, section 10.5.1), in bytes.
+fn head_size(request: &Request<Incoming>) -> usize {
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
+    let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    fields.map(|field| field + 32).sum::<usize>() + path
 }
 
 /// Answers one request.
@@ -96,9 +121,12 @@ where
 
 /// The accept loop and its open connections.
 struct Listener<H> {
-    server: HttpServer<H>,
+    handler: H,
+    gate: RequestGate,
+    limits: ListenerLimits,
+    errors: ErrorDocuments,
     tls: Option<Tls>,
-    behind_proxy: bool,
+    proxies: TrustedProxies,
     connection_limit: UsageLimit<IpAddr>,
     connections: JoinSet<()>,
 }
@@ -110,7 +138,7 @@ where
 {
     /// Accepts connections until the gate closes, and then waits for the open ones to end.
     async fn run(mut self, listener: TcpListener, mut gate: RequestGate) {
-        let limits = self.server.limits;
+        let limits = self.limits;
         loop {
             tokio::select! {
                 result = listener.accept(), if self.connections.len() < limits.max_connections => {
@@ -151,9 +179,14 @@ where
                 return Ok(());
             }
         };
-        let HttpServer { handler, gate, limits } = self.server.clone();
-        let handler = move |request| handler(request, address.ip());
-        let server = HttpServer { handler, gate, limits };
+        let (handler, peer) = (self.handler.clone(), address.ip());
+        let server = HttpServer {
+            handler: move |request| handler(request, peer),
+            gate: self.gate.clone(),
+            limits: self.limits,
+            errors: self.errors.clone(),
+            peer,
+        };
         match &self.tls {
             None => self.connections.spawn(server.http1(socket).map(move |()| drop(permit))),
             Some(Tls(tls)) => {
@@ -165,13 +198,13 @@ where
     }
 
     /// Returns a permit for one more connection from this address. The loopback address and a
-    /// reverse proxy, behind which all clients share an address, are not limited.
+    /// trusted proxy, behind which all clients share an address, are not limited.
     fn permit(&self, from: IpAddr) -> Result<Option<UsageShare<IpAddr>>, ()> {
-        if self.behind_proxy || from.to_canonical().is_loopback() {
+        if from.to_canonical().is_loopback() || self.proxies.contains(from) {
             return Ok(None);
         }
         self.connection_limit
-            .try_acquire(client_network(from), 1, self.server.limits.max_per_address)
+            .try_acquire(client_network(from), 1, self.limits.max_per_address)
             .map(Some)
             .ok_or(())
     }
@@ -183,6 +216,7 @@ mod body_tests;
 mod tests {
     use super::*;
     use crate::drain::DrainController;
+    use crate::error_document::tests::error_documents;
     use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -197,12 +231,18 @@ mod tests {
     fn accept_loop(
         controller: &DrainController,
         limits: ListenerLimits,
-        behind_proxy: bool,
+        proxies: TrustedProxies,
     ) -> Listener<fn(Request<Incoming>, IpAddr) -> Answer> {
-        let server =
-            HttpServer { handler: answer as fn(_, _) -> _, gate: controller.gate(), limits };
-        let (connection_limit, connections) = (UsageLimit::default(), JoinSet::new());
-        Listener { server, tls: None, behind_proxy, connection_limit, connections }
+        Listener {
+            handler: answer as fn(_, _) -> _,
+            gate: controller.gate(),
+            limits,
+            errors: error_documents(),
+            tls: None,
+            proxies,
+            connection_limit: UsageLimit::default(),
+            connections: JoinSet::new(),
+        }
     }
 
     async fn is_answered(client: &mut TcpStream) -> bool {
@@ -221,7 +261,10 @@ mod tests {
         let limits =
             ListenerLimits { max_connections: 2, close_grace, ..ListenerLimits::default() };
         let mut running = JoinSet::new();
-        running.spawn(accept_loop(&controller, limits, false).run(listener, controller.gate()));
+        running.spawn(
+            accept_loop(&controller, limits, TrustedProxies::default())
+                .run(listener, controller.gate()),
+        );
         let mut clients = Vec::new();
         for _ in 0..3 {
             let mut client = TcpStream::connect(address).await.unwrap();
@@ -252,10 +295,16 @@ mod tests {
         );
         let (remote, loopback) =
             ("192.0.2.1".parse().unwrap(), "::ffff:127.0.0.1".parse().unwrap());
-        for (behind_proxy, from, second) in
-            [(false, remote, false), (false, loopback, true), (true, remote, true)]
-        {
-            let listener = accept_loop(&controller, limits, behind_proxy);
+        let proxy = TrustedProxies::new(&["192.0.2.1/32".parse().unwrap()]);
+        let other = TrustedProxies::new(&["192.0.2.2/32".parse().unwrap()]);
+        let none = TrustedProxies::default();
+        for (proxies, from, second) in [
+            (none.clone(), remote, false),
+            (none, loopback, true),
+            (proxy, remote, true),
+            (other, remote, false),
+        ] {
+            let listener = accept_loop(&controller, limits, proxies);
             let _first = listener.permit(from).unwrap();
             assert_eq!(listener.permit(from).is_ok(), second, "{from}");
         }

@@ -1,6 +1,8 @@
 //! Serves one HTTP/1 or HTTP/2 connection until it closes, times out, or the node drains.
 
+use crate::documented_errors::DocumentedErrors;
 use crate::drain::RequestGate;
+use crate::error_document::ErrorDocuments;
 use crate::idle::IdleTracker;
 use crate::limits::{self, ListenerLimits};
 use axum::response::Response;
@@ -12,6 +14,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -24,6 +27,10 @@ pub(crate) struct HttpServer<H> {
     pub(crate) handler: H,
     pub(crate) gate: RequestGate,
     pub(crate) limits: ListenerLimits,
+    /// Makes the responses to requests that are not valid HTTP.
+    pub(crate) errors: ErrorDocuments,
+    /// The address of the other end of the connection.
+    pub(crate) peer: IpAddr,
 }
 
 impl<H> HttpServer<H> {
@@ -36,6 +43,7 @@ impl<H> HttpServer<H> {
         F: Future<Output = Result<Response, Infallible>>,
     {
         let state = ConnectionState::new(&self, false);
+        let io = DocumentedErrors::new(io, self.errors, self.peer);
         let (handler, idle) = (self.handler, state.idle.clone());
         let service = service_fn(move |request| {
             let active = idle.begin_request();
@@ -78,7 +86,7 @@ fn http2_builder(streams: &Streams) -> http2::Builder<Spawner> {
     let mut builder = http2::Builder::new(streams.spawner());
     builder
         .timer(TokioTimer::new())
-        .max_header_list_size(limits::MAX_HEAD_BYTES)
+        .max_header_list_size(limits::MAX_READ_HEAD_BYTES)
         .max_concurrent_streams(limits::MAX_HTTP2_STREAMS)
         .max_pending_accept_reset_streams(limits::MAX_RESET_STREAMS)
         .max_local_error_reset_streams(limits::MAX_RESET_STREAMS)

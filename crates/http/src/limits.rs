@@ -7,6 +7,9 @@ use std::time::Duration;
 /// kilobyte. HTTP/1 also allows at most 100 headers, for which hyper has room without allocating;
 /// more are answered with 431.
 pub(crate) const MAX_HEAD_BYTES: u32 = 32 << 10;
+/// The largest head that HTTP/2 reads: between the two limits, the response has a body that says
+/// what is wrong; beyond it, h2 answers 431 on its own.
+pub(crate) const MAX_READ_HEAD_BYTES: u32 = 2 * MAX_HEAD_BYTES;
 /// The read buffer of an HTTP/1 connection, in bytes: a head and a piece of a body.
 pub(crate) const MAX_HTTP1_BUFFER: usize = 64 << 10;
 /// Concurrent requests on one HTTP/2 connection: enough for a busy client with a single connection.
@@ -36,6 +39,10 @@ pub(crate) const MAX_BUFFERED_PER_CLIENT: usize = 64 << 20;
 /// and the longest time that this may take.
 pub(crate) const DRAIN_LIMIT: usize = 32 << 20;
 pub(crate) const DRAIN_TIME: Duration = Duration::from_secs(10);
+/// The bytes that are read and dropped after the response to a request that is not valid HTTP, and
+/// the longest time that this may take.
+pub(crate) const LINGER_LIMIT: usize = 1 << 20;
+pub(crate) const LINGER_TIME: Duration = Duration::from_secs(2);
 /// The backlog of connections that are not accepted yet: a client that opens a thousand at once
 /// must not have to retry.
 pub(crate) const LISTEN_BACKLOG: u32 = 4_096;

@@ -1,6 +1,7 @@
 //! TLS connections: the handshake, and the choice of HTTP/2 or HTTP/1.1 by ALPN.
 
 use crate::connection::HttpServer;
+use crate::error_document::ProtocolError;
 use axum::response::Response;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -14,18 +15,15 @@ use tokio_rustls::server::TlsStream;
 pub(crate) const H2: &[u8] = b"h2";
 /// The ALPN id of HTTP/1.1.
 pub(crate) const HTTP_1_1: &[u8] = b"http/1.1";
-/// The response to plain HTTP on the HTTPS port.
-const WRONG_SCHEME: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: \
-                              close\r\nContent-Length: 52\r\n\r\nThis port requires HTTPS. Use \
-                              https:// in the URL.\r\n";
-
 /// Serves one connection over TLS.
 pub(crate) async fn serve<H, F>(server: HttpServer<H>, tls: TlsAcceptor, socket: TcpStream)
 where
     H: Fn(Request<Incoming>) -> F,
     F: Future<Output = Result<Response, Infallible>> + Send + 'static,
 {
-    match tokio::time::timeout(server.limits.handshake_timeout, handshake(tls, socket)).await {
+    let plain_http = || server.errors.http1(ProtocolError::PlainHttp, server.peer);
+    let handshake = handshake(tls, socket, plain_http);
+    match tokio::time::timeout(server.limits.handshake_timeout, handshake).await {
         Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(H2) => {
             server.http2(stream).await;
         }
@@ -38,12 +36,13 @@ where
 async fn handshake(
     tls: TlsAcceptor,
     mut socket: TcpStream,
+    plain_http: impl Fn() -> Vec<u8>,
 ) -> std::io::Result<TlsStream<TcpStream>> {
     let mut first = [0];
     socket.peek(&mut first).await?;
     // A TLS record begins with a small number, a plain HTTP request with its method.
     if first[0].is_ascii_uppercase() {
-        socket.write_all(WRONG_SCHEME).await?;
+        socket.write_all(&plain_http()).await?;
         socket.shutdown().await?;
         // Closing a socket with unread bytes resets the connection, and the client loses the
         // response.
@@ -58,6 +57,7 @@ mod tests {
     use super::*;
     use crate::certificate;
     use crate::drain::DrainController;
+    use crate::error_document::tests::error_documents;
     use crate::limits::ListenerLimits;
     use futures_util::FutureExt;
     use tokio::net::TcpListener;
@@ -76,7 +76,8 @@ mod tests {
         let (socket, _) = listener.accept().await.unwrap();
         let handler = |_| std::future::ready(Ok(Response::default()));
         let (gate, limits) = (DrainController::new(1).gate(), ListenerLimits::default());
-        (client, serve(HttpServer { handler, gate, limits }, tls.0, socket))
+        let (errors, peer) = (error_documents(), std::net::Ipv4Addr::LOCALHOST.into());
+        (client, serve(HttpServer { handler, gate, limits, errors, peer }, tls.0, socket))
     }
 
     #[tokio::test(start_paused = true)]
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn plain_http_gets_a_hint_to_use_https() {
+    async fn plain_http_gets_a_response() {
         let (mut client, served) = client().await;
         client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").await.unwrap();
         let mut response = String::new();
@@ -100,9 +101,9 @@ mod tests {
             tokio::join!(served, client.read_to_string(&mut response).map(|r| r.is_ok()));
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
         assert!(
-            read && head.starts_with("HTTP/1.1 400 ") && body.contains("https://"),
+            read && head.starts_with("HTTP/1.1 400 ") && body.starts_with("PlainHttp"),
             "{response}"
         );
-        assert!(head.contains(&format!("Content-Length: {}", body.len())), "{response}");
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{response}");
     }
 }

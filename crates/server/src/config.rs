@@ -6,7 +6,7 @@ mod show;
 mod validation;
 
 use anyhow::{Context, bail};
-pub(crate) use sections::{CarrierKind, Config, LogFormat, SignUp, TelemetryConfig};
+pub(crate) use sections::{CarrierKind, Config, LogFormat, NumberConfig, SignUp, TelemetryConfig};
 pub(crate) use show::{json, toml};
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,6 +15,8 @@ use toml::{Table, Value};
 /// The configuration file used without `--config`, if it exists.
 const DEFAULT_FILE: &str = "heliograph.toml";
 const ENV_PREFIX: &str = "HELIOGRAPH_";
+/// The prefix of the variables that only tests read.
+const TEST_PREFIX: &str = "HELIOGRAPH_TEST_";
 /// The origin of a default value.
 const DEFAULT: &str = "default";
 
@@ -35,14 +37,21 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("server", "tls_cert", Kind::Text),
     ("server", "tls_key", Kind::Text),
     ("server", "behind_proxy", Kind::Flag),
+    ("server", "trusted_proxies", Kind::List),
     ("server", "data_dir", Kind::Text),
     ("database", "url", Kind::Text),
     ("database", "connections", Kind::Number),
     ("database", "sealing_key", Kind::Text),
     ("accounts", "sign_up", Kind::Text),
     ("accounts", "currency", Kind::Text),
-    ("limits", "requests_per_second", Kind::Number),
     ("limits", "max_in_flight", Kind::Number),
+    ("limits", "requests_per_second", Kind::Number),
+    ("limits", "event_streams", Kind::Number),
+    ("limits", "webhook_endpoints", Kind::Number),
+    ("limits", "test_messages_per_day", Kind::Number),
+    ("limits", "invitations_per_day", Kind::Number),
+    ("limits", "mails_per_day", Kind::Number),
+    ("limits", "stored_rows", Kind::Number),
     ("rates", "default", Kind::Text),
     ("rates", "file", Kind::Text),
     ("optouts", "stop_reply", Kind::Text),
@@ -50,11 +59,17 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("optouts", "help_reply", Kind::Text),
     ("webhooks", "timeout_seconds", Kind::Number),
     ("webhooks", "allow_private", Kind::List),
+    ("webhooks", "ports", Kind::List),
+    ("webhooks", "ca_file", Kind::Text),
     ("webhooks", "retention_days", Kind::Number),
+    ("retention", "test_messages_days", Kind::Number),
+    ("retention", "live_messages_days", Kind::Number),
     ("mail", "smtp_url", Kind::Text),
     ("mail", "from", Kind::Text),
     ("telemetry", "log", Kind::Text),
     ("telemetry", "format", Kind::Text),
+    ("telemetry", "metrics_listen", Kind::Text),
+    ("telemetry", "metrics_token", Kind::Text),
 ];
 const CARRIER_KEYS: &[&str] = &[
     "name",
@@ -135,12 +150,34 @@ pub(crate) fn load_with_origins(file: Option<&Path>) -> anyhow::Result<LoadedCon
 /// Rejects a variable of ours with one underscore instead of two, which would be ignored silently.
 fn reject_single_underscore(variable: &str) -> anyhow::Result<()> {
     for (section, key, _) in KEYS {
-        let expected = format!("{ENV_PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase());
+        let expected = variable_of(section, key);
         if variable == expected.replace("__", "_") {
             bail!("unknown environment variable '{variable}'; did you mean '{expected}'?");
         }
     }
     Ok(())
+}
+
+/// Returns a warning for each environment variable that has our prefix and no meaning. Other programs
+/// may have variables with this prefix, so that it is not an error.
+pub(crate) fn unknown_variables() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter_map(|name| unknown_variable(&name)).collect()
+}
+
+fn unknown_variable(name: &str) -> Option<String> {
+    // Those of the tests, and those that `environment` has read or refused.
+    if !name.starts_with(ENV_PREFIX) || name.contains("__") || name.starts_with(TEST_PREFIX) {
+        return None;
+    }
+    let variables = KEYS.iter().map(|(section, key, _)| variable_of(section, key));
+    let nearest = variables.min_by_key(|known| strsim::levenshtein(known, name))?;
+    Some(format!("The environment variable {name} has no effect. Did you mean {nearest}?"))
+}
+
+/// Returns the environment variable of a key.
+fn variable_of(section: &str, key: &str) -> String {
+    format!("{ENV_PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase())
 }
 
 /// Returns the environment variables of the form `HELIOGRAPH_SECTION__KEY`.
@@ -222,10 +259,7 @@ fn overlay(
     // Variables of other programs may have our prefix; ours have a section.
     let Some((section, key)) = path.split_once("__") else { return Ok(None) };
     let Some((_, _, kind)) = KEYS.iter().find(|(s, k, _)| *s == section && *k == key) else {
-        let all: Vec<String> = KEYS
-            .iter()
-            .map(|(s, k, _)| format!("{ENV_PREFIX}{}__{}", s.to_uppercase(), k.to_uppercase()))
-            .collect();
+        let all: Vec<String> = KEYS.iter().map(|(s, k, _)| variable_of(s, k)).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         check_known(variable, &all, "environment variable")?;
         return Ok(None);
@@ -308,6 +342,11 @@ mod tests {
                 "10.1.2.3/32 for one address",
             ),
             ("[webhooks]\nallow_private = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
+            ("[webhooks]\nports = ['http']", [("A", "b")], "use a port such as 443"),
+            ("[retention]\ntest_messages_days = 33", [("A", "b")], "0, or from 34 to 36500"),
+            ("[server]\ntrusted_proxies = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
+            ("[server]\ntrusted_proxies = ['proxy']", [("A", "b")], "use an address, or CIDR"),
+            ("[telemetry]\nmetrics_token = 'short'", [("A", "b")], "at least 16 characters"),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
             (
                 "[[carriers]]\nname = 'a'\nkind = 'simulated'\nstatus_map = { '97' = 'temporary' }",
@@ -354,6 +393,15 @@ mod tests {
         assert!(error.contains("did you mean 'HELIOGRAPH_DATABASE__URL'?"), "{error}");
         for others in ["HELIOGRAPH_DATABASE__URL", "HELIOGRAPH_HOME", "DATABASE_URL"] {
             reject_single_underscore(others).unwrap();
+        }
+    }
+
+    #[test]
+    fn unknown_variables_are_named_with_the_nearest_known_one() {
+        let warning = unknown_variable("HELIOGRAPH_LISTEN").unwrap();
+        assert!(warning.ends_with("Did you mean HELIOGRAPH_SERVER__LISTEN?"), "{warning}");
+        for other in ["HELIOGRAPH_SERVER__LISTEN", "HELIOGRAPH_TEST_ENGINE", "PATH"] {
+            assert_eq!(unknown_variable(other), None);
         }
     }
 

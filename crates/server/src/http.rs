@@ -3,24 +3,39 @@
 
 use axum::Router;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, header};
-use heliograph_api::{ApiState, ProblemDocuments, RateLimitByKey};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use heliograph_api::{ApiState, MetricsAccess, PROBLEM_TYPE, ProblemDocuments};
+use heliograph_api::{RateLimitByKey, SecurityEvents};
 use heliograph_dashboard::DashboardState;
 use heliograph_http::layers::access_log::AccessLog;
 use heliograph_http::layers::around::{Around, AroundService};
 use heliograph_http::layers::in_flight::InFlightLimit;
 use heliograph_http::layers::request_id::RequestId;
+use heliograph_http::layers::require_https::RequireHttps;
 use heliograph_http::layers::security_headers::SecurityHeaders;
+use heliograph_http::layers::valid_host::ValidHost;
+use heliograph_http::{ErrorDocument, ErrorDocuments, ProtocolError};
 use heliograph_http::{ServerOptions, UsageLimit, serve};
 use heliograph_service::kernel::context::Context;
+use heliograph_service::kernel::security_log::SecurityEvent;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+
+/// The settings of the listener for requests.
+pub(crate) struct HttpSettings {
+    /// Whether plain HTTP is refused.
+    pub(crate) require_https: bool,
+    /// Renders problems.
+    pub(crate) problems: ProblemDocuments,
+}
 
 /// Serves the API and the dashboard until the controller of the gate closes it.
 pub(crate) async fn run(
     listener: TcpListener,
     api: ApiState,
     dashboard: DashboardState,
+    settings: HttpSettings,
     options: ServerOptions,
 ) {
     let (api, dashboard) = (Arc::new(api), Arc::new(dashboard));
@@ -30,17 +45,64 @@ pub(crate) async fn run(
     let middleware = RequestId { generate: move || fresh_id(&context), holds_secret }
         .around(AccessLog { except: heliograph_api::MONITORING_PATHS, redact })
         .around(SecurityHeaders)
-        .around(ProblemDocuments)
+        .around(settings.problems)
+        .around(SecurityEvents)
+        .around(RequireHttps {
+            required: settings.require_https,
+            except: heliograph_api::MONITORING_PATHS,
+            reject: heliograph_api::https_required,
+        })
+        .around(ValidHost { reject: heliograph_api::invalid_host })
         .around(RateLimitByKey(api.clone()))
         .around(InFlightLimit {
             gate: options.gate.clone(),
-            except: heliograph_api::MONITORING_PATHS,
+            except: heliograph_api::ALWAYS_SERVED,
+            while_draining: heliograph_api::SERVED_WHILE_DRAINING,
             clients: UsageLimit::default(),
             reject: heliograph_api::overloaded,
             reject_client: heliograph_api::too_many_open_requests,
         });
     let service = AroundService::new(middleware, router(api, dashboard));
     serve(listener, service, options).await;
+}
+
+/// Serves nothing but the metrics until the controller of the gate closes it.
+pub(crate) async fn run_metrics(
+    listener: TcpListener,
+    access: MetricsAccess,
+    context: Context,
+    options: ServerOptions,
+) {
+    let middleware = RequestId { generate: move || fresh_id(&context), holds_secret }
+        .around(SecurityHeaders)
+        .around(ProblemDocuments::default());
+    let router = heliograph_api::metrics_router(access);
+    let router = router.fallback(async |uri: Uri| heliograph_api::not_found(uri.path()));
+    serve(listener, AroundService::new(middleware, router), options).await;
+}
+
+/// Returns the responses to requests that are not valid HTTP, which are logged as they are made.
+pub(crate) fn error_documents(context: &Context, problems: ProblemDocuments) -> ErrorDocuments {
+    let context = context.clone();
+    ErrorDocuments::new(move |error, client| {
+        let request_id = fresh_id(&context);
+        let id = request_id.to_str().unwrap_or_default();
+        let body = problems.protocol_error(error, id).into();
+        log_protocol_error(error, client, id);
+        ErrorDocument { request_id, content_type: PROBLEM_TYPE, body }
+    })
+}
+
+fn log_protocol_error(error: ProtocolError, client: IpAddr, request: &str) {
+    let status = error.status().as_u16();
+    tracing::info!(request, %client, status, "request");
+    let reason = match error {
+        ProtocolError::Malformed => "malformed",
+        ProtocolError::HeadTooLarge => "headers_too_large",
+        ProtocolError::PlainHttp => "plain_http",
+    };
+    let (event, client) = ("request_refused", &*client.to_string());
+    SecurityEvent { event, client, reason, ..Default::default() }.refused();
 }
 
 /// Builds the router of all routes.

@@ -1,5 +1,6 @@
 //! The `heliograph` binary: parses the command line and runs the selected command.
 
+mod account_lookup;
 mod carriers;
 mod certificate_reload;
 mod commands;
@@ -8,6 +9,7 @@ mod data_dir;
 mod http;
 mod key_usage;
 mod log;
+mod metrics_access;
 mod output;
 mod rate_limit_share;
 mod rates;
@@ -21,9 +23,10 @@ mod simulator;
 mod system;
 mod telemetry;
 mod welcome;
+mod writer_thread;
 
-use clap::Parser;
 use commands::{Cli, CliCommand};
+use output::UsageError;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -32,7 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     // Files contain message texts, phone numbers and secrets: make them readable by the owner only.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let (file, json) = (cli.config.clone(), cli.json);
     let result = match cli.command() {
         CliCommand::Serve(args) => serve::main(&file, &args),
@@ -41,6 +44,10 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
+        Err(e) if e.is::<UsageError>() => {
+            output::print_error(false, &e);
+            ExitCode::from(2)
+        }
         Err(e) => {
             output::print_error(json, &e);
             ExitCode::FAILURE

@@ -72,6 +72,20 @@ fn assess_network(config: &Config, found: &mut Assessment) {
              services inside your network. Name only the networks of your own receivers."
         ));
     }
+    let proxies = config.server.proxies().iter().filter(|range| !range.addr().is_loopback());
+    for range in proxies.filter(|range| range.prefix_len() < 8) {
+        found.warnings.push(format!(
+            "server.trusted_proxies contains {range}, which is most of the internet or more: clients there could \
+             forge their address. Name only your own proxies."
+        ));
+    }
+    let metrics = config.telemetry.metrics_listen.filter(|address| !address.ip().is_loopback());
+    if let Some(address) = metrics.filter(|_| config.telemetry.metrics_token.is_none()) {
+        found.warnings.push(format!(
+            "telemetry.metrics_listen is {address} without telemetry.metrics_token: everybody who reaches the address \
+             can read names of carriers and volumes. Set a token, or use an address of a private network."
+        ));
+    }
 }
 
 fn assess_mail(config: &Config, found: &mut Assessment) {
@@ -117,12 +131,21 @@ mod tests {
     #[test]
     fn each_risk_has_a_warning() {
         let risky = format!(
-            "{CARRIER}[limits]\nrequests_per_second = 0\n[webhooks]\nallow_private = ['0.0.0.0/0']"
+            "{CARRIER}[limits]\nrequests_per_second = 0\n[webhooks]\nallow_private = ['0.0.0.0/0']\n\
+             [server]\nbehind_proxy = true\ntrusted_proxies = ['::/0']\n\
+             [telemetry]\nmetrics_listen = '0.0.0.0:9000'"
         );
         let (errors, warnings) = findings(&risky);
         assert_eq!(errors, "");
-        for about in ["no prices", "mail server", "requests_per_second", "sealing key", "0.0.0.0/0"]
-        {
+        for about in [
+            "no prices",
+            "mail server",
+            "requests_per_second",
+            "sealing key",
+            "0.0.0.0/0",
+            "trusted_proxies contains ::/0",
+            "metrics_listen is 0.0.0.0:9000",
+        ] {
             assert!(warnings.contains(about), "{about} is missing: {warnings}");
         }
         let safe = format!(

@@ -1,19 +1,20 @@
 //! The `heliograph serve` command: wires up all layers, runs the node and shuts it down gracefully.
 
-use crate::config::Config;
+use crate::config::{Config, NumberConfig};
+use crate::http::HttpSettings;
 use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
-use crate::{carriers, certificate_reload, config, data_dir, http, key_usage};
-use crate::{rate_limit_share, safety, telemetry, welcome};
+use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http, key_usage};
+use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
-use heliograph_api::{ApiState, RateLimit};
-use heliograph_dashboard::{DashboardState, SignInThrottle};
+use heliograph_api::{ApiState, ProblemDocuments, RateLimit};
+use heliograph_dashboard::{DashboardState, LiveUpdates, PageRate, SignInThrottle};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
-use heliograph_engine::{Engine, Mailer};
-use heliograph_http::{CertificateReloader, ServerOptions, Tls, read_certificate};
-use heliograph_service::group_commit;
+use heliograph_engine::{Authorities, Engine, Mailer};
+use heliograph_http::{CertificateReloader, ServerOptions, Tls, TrustedProxies, read_certificate};
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::identity::api_keys::Keyring;
 use heliograph_service::identity::passwords::{self, Passwords};
@@ -27,7 +28,6 @@ use heliograph_service::webhooks::events::DeliveryQueues;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{self, Signal, SignalKind};
 use tokio::sync::{Notify, watch};
@@ -61,7 +61,8 @@ fn require_tls(config: &Config) -> anyhow::Result<()> {
 
 /// Warns about risks of the configuration, and rejects those that would lose money.
 fn refuse_unsafe(config: &Config) -> anyhow::Result<()> {
-    let found = safety::assess(config)?;
+    let mut found = safety::assess(config)?;
+    found.warnings.extend(config::unknown_variables());
     found.warnings.iter().for_each(|warning| tracing::warn!("configuration: {warning}"));
     match found.errors.is_empty() {
         true => Ok(()),
@@ -73,16 +74,18 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let hangup = unix::signal(SignalKind::hangup())?;
     let (certificate, files) = (certificate(&config)?, open_files());
     mailer(&config)?;
+    authorities(&config)?;
     refuse_unsafe(&config)?;
     let data = data_dir::create(&config)?;
     let _lock = data_dir::lock(data)?;
     // Before anything runs that would have to be stopped again.
     let listener = roles.contains(&NodeRole::Web).then(|| bind(&config)).transpose()?;
+    let metrics_listener = metrics_access::bind(&config)?;
     let db = open_database(&config).await?;
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
     let (_settings, settings) = watch::channel(Arc::new(settings));
-    let context = service_context::build(db, node, settings);
+    let context = service_context::build(&config, db, node, settings).await?;
     carriers::preflight(&context, &config, roles).await?;
     assign_numbers(&context, &config).await?;
     let (message_queues, delivery_queues) = (DispatchQueues::default(), DeliveryQueues::default());
@@ -92,7 +95,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
         dispatch_queues: message_queues.clone(),
         delivery_queues: delivery_queues.clone(),
     };
-    let writer = start_writer(deps, inbox)?;
+    let writer = writer_thread::start(deps, inbox)?;
     let mut running = RunningNode::new(writer, config.limits.max_in_flight);
     let keyring = Keyring::default();
     let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
@@ -115,9 +118,22 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     }
     // The writer ends when its last handle is gone.
     drop(node);
+    if let Some(listener) = metrics_listener {
+        let problems = ProblemDocuments::default();
+        let options = ServerOptions {
+            gate: running.drain_controller.gate(),
+            proxies: TrustedProxies::default(),
+            tls: None,
+            open_files: files,
+            errors: http::error_documents(&context, problems),
+        };
+        let access = metrics_access::own_listener(&config)?;
+        tracing::info!(address = %listener.local_addr()?, "serving metrics");
+        running.web.spawn(http::run_metrics(listener, access, context.clone(), options));
+    }
     let result = running.until_stopped().await;
     key_usage::flush(&context, &keyring).await;
-    rate_limit_share::leave(&context, config.limits.requests_per_second).await;
+    rate_limit_share::leave(&context).await;
     result
 }
 
@@ -149,6 +165,7 @@ impl Node<'_> {
             carriers,
             simulator,
             mailer: mailer(self.config)?,
+            authorities: authorities(self.config)?,
         };
         running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
         Ok(())
@@ -163,45 +180,74 @@ impl Node<'_> {
         running: &mut RunningNode,
     ) -> anyhow::Result<()> {
         announce(&self.context, self.config, listener.local_addr()?).await?;
-        let limit = self.config.limits.requests_per_second;
-        let (share, shares) = watch::channel(limit);
+        let (nodes, sharing) = watch::channel(1);
         let stop = running.stop.subscribe();
-        let task = rate_limit_share::run(self.context.clone(), limit, share, stop);
-        running.background.spawn(task);
+        running.background.spawn(rate_limit_share::run(self.context.clone(), nodes, stop));
         let (context, writer) = (self.context.clone(), self.writer.clone());
         let gate = running.drain_controller.gate();
         let dashboard = DashboardState {
             context: context.clone(),
             writer: writer.clone(),
             sign_in_throttle: SignInThrottle::new(start_hashing()?),
+            page_rate: PageRate::default(),
+            live_updates: LiveUpdates::default(),
             gate: gate.clone(),
         };
-        let rate_limit = RateLimit::new(shares);
-        let api = ApiState::new(context, writer, self.keyring.clone(), rate_limit, gate.clone());
-        let behind_proxy = self.config.server.behind_proxy;
-        let options = ServerOptions { gate, behind_proxy, tls, open_files: files };
-        running.web.spawn(http::run(listener, api, dashboard, options));
+        let rate_limit = RateLimit::new(sharing);
+        let server = &self.config.server;
+        let problems = ProblemDocuments { base_url: server.public_base_url() };
+        let options = ServerOptions {
+            gate: gate.clone(),
+            proxies: TrustedProxies::new(server.proxies()),
+            tls,
+            open_files: files,
+            errors: http::error_documents(&context, problems.clone()),
+        };
+        let api = ApiState::new(context, writer, self.keyring.clone(), rate_limit, gate)
+            .with_metrics_access(metrics_access::main_listener(self.config)?);
+        let settings = HttpSettings { require_https: server.behind_proxy, problems };
+        running.web.spawn(http::run(listener, api, dashboard, settings, options));
         Ok(())
     }
 }
 
-/// Assigns the configured phone numbers to their accounts.
+/// Assigns the configured phone numbers to their accounts. A number that belongs to another account
+/// is not moved, because a mistake would redirect messages silently.
 async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()> {
-    let numbers =
-        config.numbers.iter().map(|n| (n.number.clone(), n.account.trim().to_lowercase()));
-    let numbers: Vec<_> = numbers.collect();
-    match numbers::assign(context, &numbers).await {
-        Err(Error::Conflict(ConflictReason::UnknownAccount(email))) => {
-            bail!("numbers: there is no account for {email}: see 'heliograph account list'")
+    for NumberConfig { number, account } in &config.numbers {
+        let account = account_lookup::find(context, account).await.context("numbers")?;
+        match numbers::assign(context, number, account.id).await {
+            Err(Error::Conflict(ConflictReason::NumberAssigned(owner))) => {
+                let owner = account_lookup::find(context, &AccountRef::Id(owner)).await?;
+                bail!(
+                    "numbers: {number} belongs to account {} ({}), but [[numbers]] names account {} ({}); to move it, run \
+                     'heliograph number move {number} --account {}'; to keep it, set account = \"{}\" in [[numbers]]",
+                    owner.id,
+                    owner.name,
+                    account.id,
+                    account.name,
+                    account.id,
+                    owner.id
+                )
+            }
+            other => other?,
         }
-        other => Ok(other?),
     }
+    Ok(())
 }
 
 /// Loads the TLS certificate, if one is configured.
 fn certificate(config: &Config) -> anyhow::Result<Option<(Tls, CertificateReloader)>> {
     let Some((cert, key)) = config.server.tls()? else { return Ok(None) };
     read_certificate(cert, key).context("server.tls_cert, server.tls_key").map(Some)
+}
+
+/// Reads the additional certificate authorities of webhooks.
+fn authorities(config: &Config) -> anyhow::Result<Authorities> {
+    let Some(path) = &config.webhooks.ca_file else { return Ok(Authorities::default()) };
+    heliograph_engine::read_authorities(path)
+        .map_err(anyhow::Error::msg)
+        .context("webhooks.ca_file")
 }
 
 /// Creates the mailer, if mail is configured.
@@ -251,12 +297,4 @@ async fn announce(context: &Context, config: &Config, address: SocketAddr) -> an
         .await?;
     tracing::info!(scheme, %address, "listening");
     Ok(())
-}
-
-/// Starts the writer (group commit) on a thread of its own: on SQLite its statements block the
-/// calling thread, and on PostgreSQL the writer drives its own connection.
-fn start_writer(deps: WriterDeps, inbox: writer::Inbox) -> anyhow::Result<JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let body = move || runtime.block_on(group_commit::run::run(deps, inbox));
-    Ok(std::thread::Builder::new().name("writer".to_owned()).spawn(body)?)
 }

@@ -115,9 +115,14 @@ codes! {
          request had no effect.",
         "Use a new key for each new request. To retry a request, send exactly the same body.";
     RateLimited = TOO_MANY_REQUESTS, "rate_limited", "Too many requests",
-        "The API key exceeded its rate limit. This request had no effect.",
+        "The API key exceeded its rate limit, or the account the number of test messages that it \
+         may send in a day. `detail` tells which. This request had no effect.",
         "Wait for the number of seconds in `Retry-After`, then retry. Spread requests over time \
          instead of sending them in bursts.";
+    HeadersTooLarge = REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", "Request headers too large",
+        "The request line and the headers exceed 32 KiB, or there are more than 100 headers.",
+        "Send fewer or shorter headers. Cookies of other services on the same host are a frequent \
+         cause.";
     Internal = INTERNAL_SERVER_ERROR, "internal", "Internal error",
         "An unexpected error occurred in the service. The log of the service has it under the \
          `requestId` of the response.",

@@ -49,7 +49,7 @@ impl MessageListQuery {
         let mut errors = FieldErrors::default();
         let from = field(&form, "from", &mut errors, timestamp);
         let filter = MessageFilter {
-            status: field(&form, "status", &mut errors, status),
+            statuses: field(&form, "status", &mut errors, status).into_iter().collect(),
             from: from.or(period.map(|(.., length)| now.before(*length))),
             to: field(&form, "to", &mut errors, timestamp),
             ..MessageFilter::default()
@@ -110,7 +110,7 @@ pub(crate) async fn with_search(
     let number = MessageFilter { recipient: search.parse().ok(), ..filter.clone() };
     let reference = MessageFilter { reference: Some(search.to_owned()), ..filter.clone() };
     for exact in [number, reference].into_iter().filter(|exact| exact != filter) {
-        let any = MessageFilter { status: None, from: None, to: None, ..exact.clone() };
+        let any = MessageFilter { statuses: Vec::new(), from: None, to: None, ..exact.clone() };
         let found = messages::list(cx, caller, &any, MessageId(Uuid::max()), 1).await?;
         if !found.messages.is_empty() {
             return Ok(exact);

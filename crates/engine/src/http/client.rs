@@ -8,7 +8,7 @@ use heliograph_domain::delivery_error::{DeliveryError, DeliveryErrorKind};
 use heliograph_domain::egress_policy::{EgressDenied, EgressPolicy, Resolver};
 use heliograph_domain::webhook_url::WebhookUrl;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::io::{Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -34,9 +34,13 @@ pub(crate) struct HttpClient {
 
 impl HttpClient {
     /// Creates a client that trusts the certificate authorities of the operating system and of
-    /// Mozilla.
-    pub(crate) fn new(resolver: Arc<dyn Resolver>) -> Self {
+    /// Mozilla, and these.
+    pub(crate) fn new(
+        resolver: Arc<dyn Resolver>,
+        authorities: &[CertificateDer<'static>],
+    ) -> Self {
         let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(authorities.iter().cloned());
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -90,6 +94,7 @@ impl HttpClient {
         target: &WebhookUrl,
         egress_policy: &EgressPolicy,
     ) -> Result<TcpStream, DeliveryError> {
+        egress_policy.check_port(target.port()).map_err(denied)?;
         let addresses = addresses(&*self.resolver, target).await?;
         let mut why = DeliveryError::new(DeliveryErrorKind::NoAddress, target.host());
         for address in addresses.into_iter().take(MAX_ADDRESSES) {
@@ -114,6 +119,9 @@ fn denied(why: EgressDenied) -> DeliveryError {
         }
         EgressDenied::Plaintext(address) => {
             DeliveryError::new(DeliveryErrorKind::PlainHttp, address.to_string())
+        }
+        EgressDenied::Port(port) => {
+            DeliveryError::new(DeliveryErrorKind::PortDenied, port.to_string())
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::body_budget::BodyBudget;
 use crate::client::ClientAddress;
 use crate::connection::HttpServer;
 use crate::drain::DrainController;
+use crate::error_document::tests::error_documents;
 use crate::layers::around::AroundService;
 use crate::layers::in_flight::InFlightLimit;
 use crate::limits::ListenerLimits;
@@ -68,6 +69,7 @@ impl TestServer {
             gate: self.controller.gate(),
             clients: self.clients.clone(),
             except: &[],
+            while_draining: &[],
             reject: || StatusCode::SERVICE_UNAVAILABLE.into_response(),
             reject_client: || StatusCode::TOO_MANY_REQUESTS.into_response(),
         };
@@ -76,7 +78,13 @@ impl TestServer {
         let handler = move |request| {
             answer(service.clone(), client, budget.request(client.limited()), request).boxed()
         };
-        HttpServer { handler, gate: self.controller.gate(), limits: ListenerLimits::default() }
+        HttpServer {
+            handler,
+            gate: self.controller.gate(),
+            limits: ListenerLimits::default(),
+            errors: error_documents(),
+            peer: std::net::Ipv4Addr::LOCALHOST.into(),
+        }
     }
 
     fn http1(&mut self, address: &str) -> DuplexStream {

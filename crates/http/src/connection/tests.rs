@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::drain::DrainController;
+use crate::error_document::tests::error_documents;
 use axum::body::Body;
 use axum::http::StatusCode;
 use http_body_util::Empty;
@@ -36,7 +37,13 @@ impl TestServer {
     > {
         let gate = self.controller.gate();
         let handler = move |request: Request<Incoming>| answer(gate.clone(), request).boxed();
-        HttpServer { handler, gate: self.controller.gate(), limits: self.limits }
+        HttpServer {
+            handler,
+            gate: self.controller.gate(),
+            limits: self.limits,
+            errors: error_documents(),
+            peer: std::net::Ipv4Addr::LOCALHOST.into(),
+        }
     }
 
     fn http1(&mut self) -> DuplexStream {
@@ -121,7 +128,31 @@ async fn oversized_heads_are_rejected() {
         client.write_all(head.as_bytes()).await.unwrap();
         let response = receive(&mut client).await;
         assert!(response.starts_with("HTTP/1.1 431 "), "{response}");
+        assert!(response.ends_with("\r\n\r\nHeadTooLarge of 127.0.0.1"), "{response}");
+        assert!(response.contains("\r\nx-request-id: test\r\n"), "{response}");
+        drop(client);
         assert_eq!(server.ended().await, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn malformed_requests_get_a_document_after_earlier_responses() {
+    for malformed in ["GET / HTTP/9.9\r\n\r\n", "G\u{e9}T / HTTP/1.1\r\n\r\n", "\0\0\0\0\r\n\r\n"] {
+        let mut server = TestServer::new();
+        let mut client = server.http1();
+        client.write_all(&[REQUEST, malformed.as_bytes()].concat()).await.unwrap();
+        let mut all = String::new();
+        while !all.contains("Malformed of") {
+            let more = receive(&mut client).await;
+            assert!(!more.is_empty(), "{all}");
+            all.push_str(&more);
+        }
+        let (first, second) = all.split_once("done").unwrap();
+        assert!(first.starts_with("HTTP/1.1 200 OK\r\n"), "{all}");
+        assert!(second.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{all}");
+        // The client has time to read the response while it still sends.
+        client.write_all(&[b'a'; 1 << 10]).await.unwrap();
+        assert_eq!(server.ended().await, 2, "the client keeps the connection open");
     }
 }
 

@@ -19,8 +19,10 @@ pub struct InFlightLimit {
     pub gate: RequestGate,
     /// The open requests of each client: of all its connections, and of all streams of HTTP/2.
     pub clients: UsageLimit<IpAddr>,
-    /// Paths that are served even without a permit, such as health checks.
+    /// Paths that are served even without a permit: those that tell whether the process is alive.
     pub except: &'static [&'static str],
+    /// Paths that are served without a permit while the node drains: those of a monitoring system.
+    pub while_draining: &'static [&'static str],
     /// Makes the response to a request without a permit.
     pub reject: fn() -> Response,
     /// Makes the response to a client with too many open requests.
@@ -58,13 +60,20 @@ impl InFlightLimit {
     }
 }
 
+impl InFlightLimit {
+    fn is_exempt(&self, path: &str) -> bool {
+        self.except.contains(&path)
+            || self.gate.is_draining() && self.while_draining.contains(&path)
+    }
+}
+
 impl Around for InFlightLimit {
     type State = Option<Admission>;
 
     fn before(&self, request: &mut Request) -> Result<Self::State, Box<Response>> {
         match self.admit(request) {
             Ok(admission) => Ok(Some(admission)),
-            Err(_) if self.except.contains(&request.uri().path()) => Ok(None),
+            Err(_) if self.is_exempt(request.uri().path()) => Ok(None),
             Err(mut response) => {
                 if self.gate.is_draining() && request.version() < Version::HTTP_2 {
                     // The client must send its next request to another node, or to the restarted

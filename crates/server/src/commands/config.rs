@@ -14,7 +14,9 @@ pub(crate) fn run(
 ) -> anyhow::Result<ExitCode> {
     let loaded = config::load_with_origins(file)?;
     if args.check {
-        return Ok(report(&safety::assess(&loaded.config)?, as_json));
+        let mut found = safety::assess(&loaded.config)?;
+        found.warnings.extend(config::unknown_variables());
+        return Ok(report(&found, as_json));
     }
     match as_json {
         true => output::stdout(&config::json(&loaded)?.to_string()),

@@ -4,12 +4,15 @@ use crate::config::secret::ConfigSecret;
 use anyhow::{Context, bail};
 use heliograph_carrier::smpp::command::status::{ESME_RINVBNDSTS, ESME_ROK};
 use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
+use heliograph_domain::account_limit::{AccountLimit, AccountLimits};
+use heliograph_domain::account_ref::AccountRef;
+use heliograph_domain::egress_policy::{EgressPolicy, PortRange};
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use url::Url;
 
@@ -27,6 +30,7 @@ pub(crate) struct Config {
     pub(crate) optouts: OptoutsConfig,
     pub(crate) rates: RatesConfig,
     pub(crate) webhooks: WebhooksConfig,
+    pub(crate) retention: RetentionConfig,
     pub(crate) mail: MailConfig,
     pub(crate) telemetry: TelemetryConfig,
 }
@@ -40,6 +44,8 @@ pub(crate) struct ServerConfig {
     pub(crate) tls_cert: Option<PathBuf>,
     pub(crate) tls_key: Option<PathBuf>,
     pub(crate) behind_proxy: bool,
+    #[serde(deserialize_with = "addresses")]
+    pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) data_dir: String,
 }
 
@@ -53,12 +59,38 @@ impl Default for ServerConfig {
             tls_cert,
             tls_key,
             behind_proxy: false,
+            trusted_proxies: vec![LOOPBACK_V4.into(), LOOPBACK_V6.into()],
             data_dir: "data".to_owned(),
         }
     }
 }
 
+/// The addresses of the local machine.
+const LOOPBACK_V4: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8);
+const LOOPBACK_V6: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128);
+
+/// Reads networks, and single addresses.
+fn addresses<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
+    let read = |text: String| match text.parse::<IpAddr>() {
+        Ok(address) => Ok(IpNet::from(address)),
+        Err(_) => range(&text, "use an address, or CIDR notation such as 10.1.0.0/16"),
+    };
+    let all = Vec::<String>::deserialize(d)?.into_iter().map(read);
+    all.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
+}
+
 impl ServerConfig {
+    /// Returns the proxies whose headers are trusted.
+    pub(crate) fn proxies(&self) -> &[IpNet] {
+        if self.behind_proxy { &self.trusted_proxies } else { &[] }
+    }
+
+    /// Returns `public_url` without a trailing slash; empty if it is not set.
+    pub(crate) fn public_base_url(&self) -> String {
+        let url = self.public_url.as_ref().map(Url::as_str).unwrap_or_default();
+        url.trim_end_matches('/').to_owned()
+    }
+
     /// Returns the certificate and key files, if HTTPS is configured.
     pub(crate) fn tls(&self) -> anyhow::Result<Option<(&Path, &Path)>> {
         match (&self.tls_cert, &self.tls_key) {
@@ -77,8 +109,8 @@ impl ServerConfig {
 impl Config {
     /// Returns the base URL of the dashboard and the API, without a trailing slash.
     pub(crate) fn base_url(&self) -> anyhow::Result<String> {
-        if let Some(url) = &self.server.public_url {
-            return Ok(url.as_str().trim_end_matches('/').to_owned());
+        if self.server.public_url.is_some() {
+            return Ok(self.server.public_base_url());
         }
         let scheme = if self.server.tls()?.is_some() { "https" } else { "http" };
         Ok(format!("{scheme}://{}", self.server.listen))
@@ -88,14 +120,58 @@ impl Config {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LimitsConfig {
-    /// Per API key; 0 means no limit.
-    pub(crate) requests_per_second: u32,
     pub(crate) max_in_flight: u32,
+    pub(crate) requests_per_second: u32,
+    pub(crate) event_streams: u32,
+    pub(crate) webhook_endpoints: u32,
+    pub(crate) test_messages_per_day: u32,
+    pub(crate) invitations_per_day: u32,
+    pub(crate) mails_per_day: u32,
+    pub(crate) stored_rows: u32,
 }
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        Self { requests_per_second: 1_000, max_in_flight: 4_096 }
+        let limits = AccountLimits::default();
+        Self {
+            max_in_flight: 4_096,
+            requests_per_second: limits.get(AccountLimit::RequestsPerSecond),
+            event_streams: limits.get(AccountLimit::EventStreams),
+            webhook_endpoints: limits.get(AccountLimit::WebhookEndpoints),
+            test_messages_per_day: limits.get(AccountLimit::TestMessagesPerDay),
+            invitations_per_day: limits.get(AccountLimit::InvitationsPerDay),
+            mails_per_day: limits.get(AccountLimit::MailsPerDay),
+            stored_rows: limits.get(AccountLimit::StoredRows),
+        }
+    }
+}
+
+impl LimitsConfig {
+    /// Returns the defaults of the limits of accounts.
+    pub(crate) fn account_limits(&self) -> AccountLimits {
+        AccountLimits::new(|limit| match limit {
+            AccountLimit::RequestsPerSecond => self.requests_per_second,
+            AccountLimit::EventStreams => self.event_streams,
+            AccountLimit::WebhookEndpoints => self.webhook_endpoints,
+            AccountLimit::TestMessagesPerDay => self.test_messages_per_day,
+            AccountLimit::InvitationsPerDay => self.invitations_per_day,
+            AccountLimit::MailsPerDay => self.mails_per_day,
+            AccountLimit::StoredRows => self.stored_rows,
+        })
+    }
+}
+
+/// The days for which messages are kept; 0 keeps them.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RetentionConfig {
+    pub(crate) test_messages_days: u64,
+    pub(crate) live_messages_days: u64,
+}
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self { test_messages_days: 35, live_messages_days: 0 }
     }
 }
 
@@ -265,7 +341,27 @@ fn in_words<S: Serializer>(amount: &Option<Amount>, s: S) -> Result<S::Ok, S::Er
 #[serde(deny_unknown_fields)]
 pub(crate) struct NumberConfig {
     pub(crate) number: String,
-    pub(crate) account: String,
+    #[serde(deserialize_with = "account", serialize_with = "account_text")]
+    pub(crate) account: AccountRef,
+}
+
+/// The ID of an account may be written as a number or as text.
+fn account<'de, D: Deserializer<'de>>(d: D) -> Result<AccountRef, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Id(u32),
+        Text(String),
+    }
+    let text = match Written::deserialize(d)? {
+        Written::Id(id) => id.to_string(),
+        Written::Text(text) => text,
+    };
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+fn account_text<S: Serializer>(account: &AccountRef, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(account)
 }
 
 /// The automatic replies to keywords; an empty text sends nothing.
@@ -283,29 +379,51 @@ pub(crate) struct WebhooksConfig {
     pub(crate) timeout_seconds: u64,
     #[serde(deserialize_with = "ranges")]
     pub(crate) allow_private: Vec<IpNet>,
+    #[serde(deserialize_with = "ports", serialize_with = "port_texts")]
+    pub(crate) ports: Vec<PortRange>,
+    pub(crate) ca_file: Option<PathBuf>,
     pub(crate) retention_days: u64,
 }
 
-fn ranges<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
-    let read = |text: String| {
-        let example = "use CIDR notation such as 10.1.0.0/16, or 10.1.2.3/32 for one address";
-        let range: IpNet =
-            text.parse().map_err(|_| format!("invalid address range '{text}': {example}"))?;
-        let whole = range.trunc();
-        if whole != range {
-            return Err(format!(
-                "address range '{text}' has host bits set: use {whole} for the whole range"
-            ));
-        }
-        Ok(range)
-    };
+fn ports<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PortRange>, D::Error> {
+    let read = |text: String| text.parse::<PortRange>().map_err(|e| format!("'{text}': {e}"));
     let all = Vec::<String>::deserialize(d)?.into_iter().map(read);
     all.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
 }
 
+fn port_texts<S: Serializer>(ports: &[PortRange], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(ports.iter().map(ToString::to_string))
+}
+
+fn ranges<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
+    let example = "use CIDR notation such as 10.1.0.0/16, or 10.1.2.3/32 for one address";
+    let read = |text: String| range(&text, example);
+    let all = Vec::<String>::deserialize(d)?.into_iter().map(read);
+    all.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
+}
+
+/// Reads a network.
+fn range(text: &str, example: &str) -> Result<IpNet, String> {
+    let range: IpNet =
+        text.parse().map_err(|_| format!("invalid address range '{text}': {example}"))?;
+    let whole = range.trunc();
+    if whole != range {
+        return Err(format!(
+            "address range '{text}' has host bits set: use {whole} for the whole range"
+        ));
+    }
+    Ok(range)
+}
+
 impl Default for WebhooksConfig {
     fn default() -> Self {
-        Self { timeout_seconds: 15, allow_private: Vec::new(), retention_days: 30 }
+        Self {
+            timeout_seconds: 15,
+            allow_private: Vec::new(),
+            ports: EgressPolicy::DEFAULT_PORTS.into(),
+            ca_file: None,
+            retention_days: 30,
+        }
     }
 }
 
@@ -321,11 +439,16 @@ pub(crate) enum LogFormat {
 pub(crate) struct TelemetryConfig {
     pub(crate) log: String,
     pub(crate) format: LogFormat,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics_token: Option<ConfigSecret>,
 }
 
 impl Default for TelemetryConfig {
     fn default() -> Self {
-        Self { log: "info".to_owned(), format: LogFormat::Text }
+        let (metrics_listen, metrics_token) = (None, None);
+        Self { log: "info".to_owned(), format: LogFormat::Text, metrics_listen, metrics_token }
     }
 }
 
@@ -351,6 +474,7 @@ impl Config {
         self.database_url()?;
         self.sealing_key()?;
         self.mail.transport()?;
+        self.telemetry.metrics_token.as_ref().map(ConfigSecret::reveal).transpose()?;
         for c in &self.carriers {
             c.password.reveal().with_context(|| format!("carriers: password of '{}'", c.name))?;
         }

@@ -30,7 +30,7 @@ use heliograph_domain::message::{Failure, FailureCode, MessageEvent};
 use heliograph_domain::stats::{Measure, Tally, hour_of};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::messaging::queue;
-use heliograph_store::operations::stats;
+use heliograph_store::operations::{nodes, stats};
 use heliograph_store::{StoreResult, Tx};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -115,6 +115,9 @@ pub async fn apply(deps: &WriterDeps, tx: &mut Tx, batch: &Batch) -> StoreResult
     let collected = process_deliveries(cx, tx, batch, now).await?;
     let checked = CheckedAccepts { accepts: &batch.accepts, outcomes };
     let stored = accept::store(cx, &deps.dispatch_queues, tx, checked, balances).await?;
+    if !batch.commit_checks.is_empty() {
+        nodes::record_commit(tx, cx.node, now).await?;
+    }
     count(&mut tally, batch, &stored);
     stats::add(tx, hour_of(now), &tally).await?;
     Ok(BatchReplies {
@@ -160,6 +163,9 @@ pub fn answer(deps: &WriterDeps, batch: Batch, replies: BatchReplies) {
         let _ = claim.reply.send(Ok(dispatch::assign_slots(leased, claim.room, since)));
     }
     for command in batch.delivery_reports {
+        let _ = command.reply.send(Ok(()));
+    }
+    for command in batch.commit_checks {
         let _ = command.reply.send(Ok(()));
     }
     for (collect, (found, events)) in batch.delivery_claims.into_iter().zip(collected) {

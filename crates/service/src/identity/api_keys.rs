@@ -5,6 +5,7 @@ use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
 use crate::kernel::idempotency::{API_KEYS, IdempotentRequest, RequestKey};
+use crate::kernel::security_log::SecurityEvent;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scopes};
 use heliograph_domain::fields::KeyName;
@@ -83,10 +84,10 @@ impl Keyring {
         }
     }
 
-    /// Returns the id of a cached key.
-    pub fn cached_key_id(&self, key: &str) -> Option<ApiKeyId> {
+    /// Returns the caller of a cached key.
+    pub fn cached_caller(&self, key: &str) -> Option<Arc<Caller>> {
         let (key, _) = secret::ApiKey::parse(key)?;
-        self.read().keys.get(&key.hash())?.caller.key
+        Some(self.read().keys.get(&key.hash())?.caller.clone())
     }
 
     /// Returns the caller of a request, read from the database.
@@ -102,6 +103,12 @@ impl Keyring {
     async fn look_up(&self, cx: &Context, hash: KeyHash) -> Result<Arc<Caller>> {
         let mut conn = cx.db.read().await?;
         let found = api_keys::by_hash(&mut conn, &hash).await?;
+        if let Some((revoked, ..)) = found.as_ref().filter(|(k, ..)| k.revoked_at.is_some()) {
+            let (key, account) = (Some(revoked.id), Some(revoked.account));
+            let event =
+                SecurityEvent { event: "revoked_key_used", key, account, ..Default::default() };
+            event.refused();
+        }
         let mut cache = self.write();
         let Some((key, currency, optout_list)) = found.filter(|(k, ..)| k.revoked_at.is_none())
         else {
@@ -246,8 +253,8 @@ async fn insert(
         last_used_at: None,
     };
     api_keys::insert(tx, &key, &secret.hash()).await?;
-    audit::record(cx, tx, actor, AuditAction::ApiKeyCreated, &format!("{} ({mode})", key.name))
-        .await?;
+    let named = (id, &*format!("{} ({mode})", key.name));
+    audit::record_key(cx, tx, actor, AuditAction::ApiKeyCreated, named).await?;
     Ok((id, secret))
 }
 
@@ -259,8 +266,8 @@ async fn insert(
 pub async fn revoke(cx: &Context, actor: &Actor, id: ApiKeyId) -> Result<()> {
     let mut tx = cx.db.write().await?;
     let name = api_keys::revoke(&mut tx, (actor.account, id), cx.db.now()).await?;
-    audit::record(cx, &mut tx, actor, AuditAction::ApiKeyRevoked, &name.ok_or(Error::NotFound)?)
-        .await?;
+    let named = (id, &*name.ok_or(Error::NotFound)?);
+    audit::record_key(cx, &mut tx, actor, AuditAction::ApiKeyRevoked, named).await?;
     Ok(tx.commit().await?)
 }
 

@@ -8,6 +8,7 @@ use crate::identity::two_factor;
 use crate::kernel::audit::{self, AuditAction, SignInFailure, SignInMethod};
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
+use crate::kernel::security_log::SecurityEvent;
 use heliograph_domain::id::UserId;
 use heliograph_domain::secret::Token;
 use heliograph_store::Conn;
@@ -59,7 +60,12 @@ pub async fn by_password(
     // Also for unknown users, so that the response takes the same time.
     let hash = user.as_ref().and_then(|u| u.password_hash.as_deref());
     let right = passwords.verify(credentials.password, hash).await?;
-    let Some(user) = user else { return Ok(None) };
+    let Some(user) = user else {
+        let (event, reason) = (AuditAction::SignInFailed.code(), "unknown_user");
+        let client = &*from.origin.address;
+        SecurityEvent { event, client, reason, ..Default::default() }.refused();
+        return Ok(None);
+    };
     let mut tx = cx.db.write().await?;
     if !right {
         failed(cx, &mut tx, user.id, from.origin, SignInFailure::WrongPassword).await?;

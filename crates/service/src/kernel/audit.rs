@@ -2,8 +2,9 @@
 
 use crate::kernel::context::Context;
 use crate::kernel::error::Result;
+use crate::kernel::security_log::SecurityEvent;
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::id::{AccountId, AuditId, UserId};
+use heliograph_domain::id::{AccountId, ApiKeyId, AuditId, UserId};
 use heliograph_store::Conn;
 use heliograph_store::identity::audit;
 pub use heliograph_store::identity::audit::AuditEntry;
@@ -57,16 +58,20 @@ macro_rules! codes {
 codes! {
     /// An action that the audit log records.
     pub enum AuditAction {
-        /// An account was created by signing up.
+        /// An account was created, by signing up or by the operator.
         AccountOpened = "account_opened",
         /// The operator changed the balance.
         CreditAdded = "credit_added",
+        /// The operator changed a limit of the account.
+        LimitChanged = "limit_changed",
         /// A user signed in; the detail is the code of a [`SignInMethod`].
         SignedIn = "signed_in",
         /// A sign-in failed; the detail is the code of a [`SignInFailure`].
         SignInFailed = "sign_in_failed",
         /// The operator created a magic link.
         SignInLinkCreated = "sign_in_link_created",
+        /// The operator created a password reset link.
+        PasswordResetLinkCreated = "password_reset_link_created",
         /// A session was ended.
         SessionEnded = "session_ended",
         /// All other sessions of a user were ended.
@@ -99,7 +104,7 @@ codes! {
         ApiKeyRevoked = "api_key_revoked",
         /// A webhook endpoint was added.
         WebhookAdded = "webhook_added",
-        /// The event kinds of a webhook endpoint were changed.
+        /// The URL or the event kinds of a webhook endpoint were changed.
         WebhookChanged = "webhook_changed",
         /// A webhook endpoint was removed.
         WebhookRemoved = "webhook_removed",
@@ -111,6 +116,18 @@ codes! {
         WebhookSecretRevealed = "webhook_secret_revealed",
         /// A signing secret was replaced.
         WebhookSecretRotated = "webhook_secret_rotated",
+        /// Events were replayed to a webhook endpoint; the detail has their number.
+        WebhookReplayed = "webhook_replayed",
+        /// The installation was restored from a backup.
+        BackupRestored = "backup_restored",
+        /// A phone number was assigned to the account.
+        NumberAssigned = "number_assigned",
+        /// A phone number was moved to another account.
+        NumberRemoved = "number_removed",
+        /// A message was cancelled at the command line.
+        MessageCancelled = "message_cancelled",
+        /// A number was added to an opt-out list at the command line.
+        OptoutAdded = "optout_added",
         /// Numbers were imported into an opt-out list.
         OptoutsImported = "optouts_imported",
         /// A number was removed from an opt-out list.
@@ -129,8 +146,10 @@ codes! {
         AuthenticatorApp = "authenticator_app",
         /// The password and a recovery code.
         RecoveryCode = "recovery_code",
-        /// A magic link.
+        /// A magic link for the first sign-in.
         MagicLink = "magic_link",
+        /// A magic link that an operator created for somebody else.
+        OperatorLink = "operator_link",
         /// Accepting an invitation as a new user.
         Invitation = "invitation",
         /// Creating an account.
@@ -148,7 +167,7 @@ codes! {
     }
 }
 
-/// Writes an audit log entry. `detail` names the object and is never a secret.
+/// Writes an audit log entry, and logs the event. `detail` names the object and is never a secret.
 #[boxed]
 pub async fn record(
     cx: &Context,
@@ -157,8 +176,28 @@ pub async fn record(
     action: AuditAction,
     detail: &str,
 ) -> heliograph_store::StoreResult<()> {
+    audit::insert(tx, &entry(cx, actor, action, detail)).await?;
+    log(actor, action, detail, None);
+    Ok(())
+}
+
+/// Writes an audit log entry about an API key, and logs the event.
+#[boxed]
+pub async fn record_key(
+    cx: &Context,
+    tx: &mut Conn,
+    actor: &Actor,
+    action: AuditAction,
+    (key, name): (ApiKeyId, &str),
+) -> heliograph_store::StoreResult<()> {
+    audit::insert(tx, &entry(cx, actor, action, name)).await?;
+    log(actor, action, "", Some(key));
+    Ok(())
+}
+
+fn entry(cx: &Context, actor: &Actor, action: AuditAction, detail: &str) -> AuditEntry {
     let (id, at) = cx.next_id();
-    let entry = AuditEntry {
+    AuditEntry {
         id: AuditId(id),
         account: actor.account,
         actor: actor.user,
@@ -166,8 +205,38 @@ pub async fn record(
         detail: detail.to_owned(),
         address: actor.address.clone(),
         at,
+    }
+}
+
+fn log(actor: &Actor, action: AuditAction, detail: &str, key: Option<ApiKeyId>) {
+    let is_code = matches!(action, AuditAction::SignedIn | AuditAction::SignInFailed);
+    let event = SecurityEvent {
+        event: action.code(),
+        client: &actor.address,
+        // Other details are texts that a user chose.
+        reason: if is_code { detail } else { "" },
+        key,
+        account: Some(actor.account),
+        user: actor.user,
     };
-    audit::insert(tx, &entry).await
+    match action {
+        AuditAction::SignInFailed => event.refused(),
+        _ => event.done(),
+    }
+}
+
+/// Writes an audit log entry in a transaction of its own, after an action whose transaction is the
+/// writer's or that API keys take as well.
+#[boxed]
+pub async fn record_alone(
+    cx: &Context,
+    actor: &Actor,
+    action: AuditAction,
+    detail: &str,
+) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    record(cx, &mut tx, actor, action, detail).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Returns the audit log of an account below `before`, the newest first, with the actors' email

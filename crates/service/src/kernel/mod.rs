@@ -1,5 +1,6 @@
 //! The foundation of every business rule: context, errors, audit log, idempotency and the commands of the writer.
 
+pub mod account_limits;
 pub mod audit;
 pub mod caller;
 pub mod commands;
@@ -9,4 +10,5 @@ pub mod idempotency;
 pub mod local_queue;
 pub mod metrics;
 pub mod notifier;
+pub mod security_log;
 pub mod writer;

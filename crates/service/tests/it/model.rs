@@ -185,7 +185,6 @@ impl<'a> Model<'a> {
             sent_by: None,
             campaign: None,
             recipient: ANN,
-            country: None,
             originator: send.originator,
             parts: text::measure(send.text.as_str()).parts,
             text: send.text.into_string(),

@@ -2,8 +2,9 @@
 
 use crate::db::bulk::Rows;
 use crate::db::migrations;
-use crate::db::postgres_error::{failed, lost, words};
+use crate::db::postgres_error::{failed, lost};
 use crate::db::postgres_row::PostgresRow;
+use crate::db::postgres_tls::{self, Server};
 use crate::db::sealing::Sealer;
 use crate::db::value::Value;
 use crate::error::{StoreError, StoreResult};
@@ -12,11 +13,9 @@ use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Timeouts,
 };
 use futures_util::future::{BoxFuture, join_all};
-use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
+use tokio_postgres::Statement;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{NoTls, Statement};
 
 /// The settings of each connection.
 ///
@@ -32,7 +31,7 @@ type Sent<T> = std::result::Result<T, tokio_postgres::Error>;
 /// A connection pool.
 #[derive(Clone)]
 pub(crate) struct Postgres {
-    config: Arc<tokio_postgres::Config>,
+    server: Arc<Server>,
     pool: Pool,
     sealer: Arc<Sealer>,
 }
@@ -43,8 +42,8 @@ impl Postgres {
         connections: usize,
         sealer: Arc<Sealer>,
     ) -> StoreResult<Self> {
-        let config = Arc::new(config(url)?);
-        let pool = pool(&config, connections)?;
+        let server = Arc::new(postgres_tls::server(url)?);
+        let pool = pool(&server, connections)?;
         let first = pool.get().await.map_err(lost)?;
         let version =
             first.query_one("SELECT current_setting('server_version_num')::int", &[]).await;
@@ -56,19 +55,29 @@ impl Postgres {
             )));
         }
         migrations::postgres(&mut Object::take(first)).await?;
-        Ok(Self { config, pool, sealer })
+        Ok(Self { server, pool, sealer })
     }
 
     /// Returns the schema version, without a migration.
     pub(crate) async fn version(url: &str) -> StoreResult<Option<i32>> {
-        let first = pool(&config(url)?, 1)?.get().await.map_err(lost)?;
+        let first = pool(&postgres_tls::server(url)?, 1)?.get().await.map_err(lost)?;
         migrations::postgres_version(&first).await
+    }
+
+    /// Returns whether the database holds users, without a migration.
+    pub(crate) async fn has_users(url: &str) -> StoreResult<bool> {
+        let first = pool(&postgres_tls::server(url)?, 1)?.get().await.map_err(lost)?;
+        if migrations::postgres_version(&first).await?.is_none() {
+            return Ok(false);
+        }
+        let found = first.query_one("SELECT EXISTS (SELECT 1 FROM users)", &[]).await;
+        found.and_then(|row| row.try_get(0)).map_err(|e| failed(&e))
     }
 
     /// Returns the same database with a separate pool.
     pub(crate) fn with_own_pool(&self, connections: usize) -> StoreResult<Self> {
-        let (config, sealer) = (self.config.clone(), self.sealer.clone());
-        Ok(Self { pool: pool(&config, connections)?, config, sealer })
+        let (server, sealer) = (self.server.clone(), self.sealer.clone());
+        Ok(Self { pool: pool(&server, connections)?, server, sealer })
     }
 
     pub(crate) fn connect(&self) -> BoxFuture<'_, StoreResult<PgConn>> {
@@ -94,26 +103,15 @@ impl Postgres {
     }
 }
 
-fn config(url: &str) -> StoreResult<tokio_postgres::Config> {
-    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-        return Err(StoreError::Db(
-            "database.url must begin with sqlite: or postgres://".to_owned(),
-        ));
-    }
-    let mut config = tokio_postgres::Config::from_str(url)
-        .map_err(|e| StoreError::Db(format!("invalid database.url: {}", words(&e))))?;
-    config.connect_timeout(Duration::from_secs(5)).application_name("heliograph");
-    Ok(config)
-}
-
 /// Creates a pool. Connections are opened when they are first needed, and the runtime in which that
 /// happens serves their sockets.
-fn pool(config: &tokio_postgres::Config, connections: usize) -> StoreResult<Pool> {
+fn pool(server: &Server, connections: usize) -> StoreResult<Pool> {
     let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let session = Hook::async_fn(|client: &mut ClientWrapper, _| {
         Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
     });
-    Pool::builder(Manager::from_config(config.clone(), NoTls, fast))
+    let manager = Manager::from_config(server.config.clone(), server.tls.clone(), fast);
+    Pool::builder(manager)
         .max_size(connections.max(2))
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .timeouts(Timeouts::wait_millis(10_000))

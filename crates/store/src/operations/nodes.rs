@@ -17,6 +17,7 @@ record! {
         identity: Uuid,
         started_at: Timestamp,
         serving_at: Timestamp,
+        committed_at: Timestamp,
     }
 }
 
@@ -48,6 +49,14 @@ pub async fn record_serving(
     tx.execute(&SET_SERVING, &[node.value(), at.value()]).await?;
     let sql = "SELECT count(*) FROM nodes WHERE serving_at > $1";
     Ok(tx.query_one(sql, &[since.value()], row::get).await?.unwrap_or(0))
+}
+
+static SET_COMMITTED: Sql = Sql::new(|| NODES.update_one(columns!(NodeRow: committed_at)));
+
+/// Records that a node can commit, which is true once the transaction is committed.
+pub async fn record_commit(tx: &mut Conn, node: NodeId, at: Timestamp) -> StoreResult<()> {
+    tx.execute(&SET_COMMITTED, &[node.value(), at.value()]).await?;
+    Ok(())
 }
 
 /// Returns the number of other Heliograph processes that are connected to this database. PostgreSQL

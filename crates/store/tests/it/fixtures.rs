@@ -107,7 +107,6 @@ pub(crate) fn message(db: &TestDb, account: AccountId) -> Message {
         sent_by: None,
         campaign: None,
         recipient: ANN,
-        country: ANN.country(),
         originator: "Shop".parse::<Originator>().unwrap(),
         text: "Hello".to_owned(),
         reference: None,

@@ -14,6 +14,19 @@ fn a_running_server_is_alive_and_ready() {
     }
 }
 
+#[test]
+fn a_server_that_cannot_write_is_not_ready() {
+    let server = Server::start();
+    let status = || server.ask(&Request::get("/readyz")).status;
+    assert_eq!(status(), 200);
+    server.database.while_unavailable(|| {
+        eventually("the server is not ready", || (status() == 503).then_some(()));
+        assert_eq!(server.ask(&Request::get("/healthz")).status, 200);
+    });
+    eventually("the server is ready again", || (status() == 200).then_some(()));
+    server.check();
+}
+
 /// Returns the value of a metric, summed over its labels.
 fn metric(server: &Server, name: &str) -> f64 {
     let page = server.ask(&Request::get("/metrics")).text();

@@ -121,6 +121,7 @@ fn plain_http_on_an_https_port_gets_400() {
     let response = http::ask(server.address(), &Request::get("/healthz")).unwrap();
     assert_eq!(response.status, 400);
     assert!(response.text().contains("requires HTTPS"), "{}", response.text());
+    assert!(response.header("x-request-id").is_some());
 }
 
 /// curl drops an HTTP/2 response if its upload is reset, so early errors must not reset it.

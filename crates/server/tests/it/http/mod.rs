@@ -2,3 +2,7 @@
 
 mod https;
 mod limits;
+mod metrics;
+mod protocol_errors;
+mod proxies;
+mod security_log;

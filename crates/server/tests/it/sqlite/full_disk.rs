@@ -3,6 +3,7 @@
 use crate::support::api::hello;
 use crate::support::backups::large;
 use crate::support::engine::Engine;
+use crate::support::http::Request;
 use crate::support::outages::{delivered_once, send_all, turned_away};
 use crate::support::process;
 use crate::support::server::Server;
@@ -28,6 +29,8 @@ fn a_full_disk_rejects_messages() {
         turned_away(&server.post(&key, &hello(&format!("447700900{n}"))));
     }
     assert_eq!(server.database.number(rows), before);
+    let ready = |server: &Server| server.ask(&Request::get("/readyz")).status;
+    eventually("the node is not ready", || (ready(&server) == 503).then_some(()));
     // Stored messages can be read; receipts of carriers have to wait.
     let shown: Vec<_> = ids.iter().map(|id| server.message(&key, id)).collect();
     assert!(shown.iter().all(|m| m.status == 200));
@@ -39,6 +42,7 @@ fn a_full_disk_rejects_messages() {
         let response = server.post(&key, &hello("447700900400"));
         (response.status == 201).then(|| response.json()["id"].as_str().unwrap().to_owned())
     }));
+    eventually("the node is ready again", || (ready(&server) == 200).then_some(()));
     delivered_once(&server, &smsc, &key, &ids);
     assert!(server.stop().success());
 }

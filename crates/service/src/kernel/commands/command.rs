@@ -2,6 +2,7 @@
 
 use crate::kernel::commands::accept::Accept;
 use crate::kernel::commands::cancel::Cancel;
+use crate::kernel::commands::check_commit::CheckCommit;
 use crate::kernel::commands::claim::ClaimMessages;
 use crate::kernel::commands::claim_deliveries::ClaimDeliveries;
 use crate::kernel::commands::expire::Expire;
@@ -84,6 +85,8 @@ command_kinds! {
     ClaimDeliveries => delivery_claims,
     /// Results of webhook deliveries.
     ReportDeliveries => delivery_reports,
+    /// Check of the node's health.
+    CheckCommit => commit_checks,
 }
 
 impl Batch {

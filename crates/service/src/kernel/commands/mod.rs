@@ -2,6 +2,7 @@
 
 pub mod accept;
 pub mod cancel;
+pub mod check_commit;
 pub mod claim;
 pub mod claim_deliveries;
 pub mod command;

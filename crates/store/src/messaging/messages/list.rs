@@ -9,6 +9,7 @@ use crate::messaging::messages::{all_columns, message_and_state};
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::{AccountId, MessageId};
 use heliograph_domain::message::{Message, MessageState, MessageStatus};
+use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use std::sync::LazyLock;
@@ -18,10 +19,12 @@ use uuid::Uuid;
 /// A filter on messages. A field that is `None` does not filter.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct MessageFilter {
-    /// The status.
-    pub status: Option<MessageStatus>,
+    /// One of these statuses; any, if there are none.
+    pub statuses: Vec<MessageStatus>,
     /// The recipient.
     pub recipient: Option<Recipient>,
+    /// The originator, compared exactly.
+    pub originator: Option<Originator>,
     /// The client's reference, compared exactly.
     pub reference: Option<String>,
     /// The campaign.
@@ -76,21 +79,21 @@ impl Statements {
         ];
         Self {
             page: [
-                page(SQLITE, 2_000, &sources[0].replace("$value", "$14")),
-                page(POSTGRES, 2_000, &sources[1].replace("$value", "$14")),
+                page(SQLITE, 2_000, &sources[0].replace("$value", "$15")),
+                page(POSTGRES, 2_000, &sources[1].replace("$value", "$15")),
             ],
             end: sources.map(|source| end(2_000, &source.replace("$value", "$4"))),
         }
     }
 }
 
-/// The condition of a search in each dialect. `$12` is the text in lower case, `$13` its digits. The
+/// The condition of a search in each dialect. `$13` is the text in lower case, `$14` its digits. The
 /// collation "C" makes PostgreSQL convert only ASCII letters, as SQLite does.
-const SQLITE: &str = "INSTR(LOWER(text), $12) > 0 OR INSTR(LOWER(reference), $12) > 0
-    OR INSTR(LOWER(originator), $12) > 0 OR INSTR(CAST(recipient AS TEXT), $13) > 0";
-const POSTGRES: &str = "STRPOS(LOWER(text COLLATE \"C\"), $12) > 0
-    OR STRPOS(LOWER(reference COLLATE \"C\"), $12) > 0
-    OR STRPOS(LOWER(originator COLLATE \"C\"), $12) > 0 OR STRPOS(CAST(recipient AS TEXT), $13) > 0";
+const SQLITE: &str = "INSTR(LOWER(text), $13) > 0 OR INSTR(LOWER(reference), $13) > 0
+    OR INSTR(LOWER(originator), $13) > 0 OR INSTR(CAST(recipient AS TEXT), $14) > 0";
+const POSTGRES: &str = "STRPOS(LOWER(text COLLATE \"C\"), $13) > 0
+    OR STRPOS(LOWER(reference COLLATE \"C\"), $13) > 0
+    OR STRPOS(LOWER(originator COLLATE \"C\"), $13) > 0 OR STRPOS(CAST(recipient AS TEXT), $14) > 0";
 
 /// Reads the newest `depth` rows of a source and returns those that match the filter. The outer
 /// query has no ORDER BY: the rows keep the order of the inner one, and SQLite would sort what it
@@ -99,10 +102,11 @@ fn page(search: &str, depth: u32, source: &str) -> String {
     format!(
         "SELECT {}
          FROM (SELECT * FROM {source} AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT {depth}) AS newest
-         WHERE mode = $4 AND (status = $5 OR $5 IS NULL) AND (recipient = $6 OR $6 IS NULL)
-           AND (reference = $7 OR $7 IS NULL) AND (campaign = $8 OR $8 IS NULL)
-           AND accepted_at >= $9 AND accepted_at < $10 AND ($12 IS NULL OR {search})
-         LIMIT $11",
+         WHERE mode = $4 AND (CAST($5 AS bigint) >> CAST(status AS integer)) & 1 = 1
+           AND (recipient = $6 OR $6 IS NULL) AND (originator = $7 OR $7 IS NULL)
+           AND (reference = $8 OR $8 IS NULL) AND (campaign = $9 OR $9 IS NULL)
+           AND accepted_at >= $10 AND accepted_at < $11 AND ($13 IS NULL OR {search})
+         LIMIT $12",
         all_columns()
     )
 }
@@ -136,7 +140,7 @@ fn index(mode: Mode, filter: &MessageFilter) -> (&'static Statements, Option<Val
         (&BY_RECIPIENT, Some(recipient.value()))
     } else if let Some(campaign) = &filter.campaign {
         (&BY_CAMPAIGN, Some(campaign.value()))
-    } else if filter.status == Some(MessageStatus::Failed) {
+    } else if filter.statuses == [MessageStatus::Failed] {
         (&FAILED, Some(mode.code().into()))
     } else if mode == Mode::Test {
         (&TEST, None)
@@ -151,6 +155,12 @@ fn digits(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let is_number = text.chars().all(|c| c.is_ascii_digit() || is_punctuation(c));
     (is_number && !digits.is_empty()).then_some(digits)
+}
+
+/// Returns a set of statuses as a number in which the bit of each status is set.
+fn status_bits(statuses: &[MessageStatus]) -> i64 {
+    let all = if statuses.is_empty() { &MessageStatus::ALL } else { statuses };
+    all.iter().fold(0, |bits, status| bits | 1 << status.code())
 }
 
 /// Returns up to `limit` messages of an account below `before` that match the filter, newest first.
@@ -172,8 +182,9 @@ pub async fn list(
     let bounds = [account.value(), before.value(), floor.value()];
     let wanted = [
         mode.value(),
-        filter.status.value(),
+        status_bits(&filter.statuses).into(),
         filter.recipient.value(),
+        filter.originator.as_ref().map(Originator::as_str).into(),
         filter.reference.value(),
         filter.campaign.value(),
         filter.from.unwrap_or(Timestamp(i64::MIN)).into(),

@@ -2,3 +2,4 @@
 
 mod connections;
 mod schema;
+mod tls;
