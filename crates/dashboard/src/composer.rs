@@ -47,9 +47,14 @@ pub(crate) fn message_text(form: &Form, errors: &mut FieldErrors) -> Option<Mess
     parsed.map_err(|error| errors.add("text", sentence(&error.to_string()))).ok()
 }
 
-/// Returns the text with line breaks as LF: browsers submit CRLF.
+/// Returns the field “text” with line breaks as LF.
 pub(crate) fn text(form: &Form) -> String {
-    form.raw("text").replace("\r\n", "\n")
+    line_breaks(form.raw("text"))
+}
+
+/// Returns a text with line breaks as LF: browsers submit CRLF.
+pub(crate) fn line_breaks(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 /// Returns the idempotency key of a form, so that submitting it twice sends one message. The
@@ -72,7 +77,7 @@ pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), Pa
         Error::DestinationNotAllowed(reason) => errors.add("recipient", reasons::refused(reason)),
         Error::SenderNotAllowed => errors.add("originator", limits::SENDER_NOT_ALLOWED),
         Error::TooManyParts { parts, allowed } => {
-            errors.add("text", limits::message_parts(parts, allowed))
+            errors.add("text", reasons::too_many_segments(parts, allowed))
         }
         Error::LimitReached { limit, max } => {
             errors.add(FORM_ERROR, limits::limit_reached(limit, max));

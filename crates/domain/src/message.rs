@@ -6,7 +6,7 @@ mod cancellation;
 pub use cancellation::NotCancellableReason;
 
 use crate::account::Mode;
-use crate::id::{AccountId, ApiKeyId, CarrierId, MessageId};
+use crate::id::{AccountId, ApiKeyId, CarrierId, MessageId, UserId};
 use crate::money::Amount;
 use crate::originator::Originator;
 use crate::phone::Recipient;
@@ -179,6 +179,8 @@ pub struct Message {
     pub mode: Mode,
     /// The API key that sent it; `None` if it was sent from the dashboard or as an automatic reply.
     pub api_key: Option<ApiKeyId>,
+    /// The user who sent it from the dashboard.
+    pub sent_by: Option<UserId>,
     /// The campaign that it belongs to.
     pub campaign: Option<Uuid>,
     /// The recipient.

@@ -2,6 +2,7 @@
 //! them.
 
 use axum::Router;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use heliograph_api::{ApiState, MetricsAccess, PROBLEM_TYPE, ProblemDocuments};
 use heliograph_api::{RateLimitByKey, SecurityEvents};
@@ -110,13 +111,13 @@ fn log_protocol_error(error: ProtocolError, client: IpAddr, request: &str) {
 /// Builds the router of all routes.
 fn router(api: Arc<ApiState>, dashboard: Arc<DashboardState>) -> Router {
     let pages = dashboard.clone();
-    let not_found = async move |uri: Uri, headers: HeaderMap| match wants_page(&headers) {
-        true => heliograph_dashboard::not_found(&dashboard),
-        false => heliograph_api::not_found(uri.path()),
+    let not_found = async move |request: Parts| match wants_page(&request.headers) {
+        true => heliograph_dashboard::not_found(&dashboard, request).await,
+        false => heliograph_api::not_found(request.uri.path()),
     };
     let dashboard = pages.clone();
-    let method_not_allowed = async move |headers: HeaderMap| match wants_page(&headers) {
-        true => heliograph_dashboard::method_not_allowed(&dashboard),
+    let method_not_allowed = async move |request: Parts| match wants_page(&request.headers) {
+        true => heliograph_dashboard::method_not_allowed(&dashboard, request).await,
         false => heliograph_api::method_not_allowed(),
     };
     heliograph_api::router(api)

@@ -219,6 +219,7 @@ pub async fn operator_caller(cx: &Context, account: &Account, mode: Mode) -> Res
         mode,
         scopes: Scopes::ALL,
         key: None,
+        user: None,
         currency: account.currency.clone(),
         optout_list: list.await?.ok_or(Error::NotFound)?.id,
     })

@@ -13,11 +13,14 @@ use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::stats::{Measure, Tally};
 use heliograph_domain::time::Timestamp;
+use heliograph_store::messaging::conversations::{self, ConversationHead};
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::messaging::inbound_parts::{self, InboundPart, PartGroup};
 use heliograph_store::messaging::messages;
 use heliograph_store::operations::numbers;
 use heliograph_store::{Conn, StoreResult};
+use std::collections::BTreeMap;
+use uuid::Uuid;
 
 /// The inbound messages of one transaction.
 #[derive(Debug, Default)]
@@ -83,7 +86,23 @@ pub async fn receive(
     }
     let all: Vec<_> = taken.messages.iter().collect();
     inbound_messages::insert(tx, &all).await?;
+    conversations::upsert(tx, &conversation_heads(&taken.messages)).await?;
     Ok(taken)
+}
+
+/// Returns the conversations of these messages, in the order of their keys, so that two nodes never
+/// deadlock. Alphanumeric senders and messages without an account have none.
+pub fn conversation_heads(messages: &[InboundMessage]) -> Vec<ConversationHead> {
+    let mut heads = BTreeMap::new();
+    for message in messages.iter().filter(|m| m.account != inbound_messages::UNASSIGNED) {
+        let Some(person) = Recipient::from_digits(&message.from) else { continue };
+        let (account, mode, last_inbound) = (message.account, message.mode, message.id);
+        let read_up_to = InboundId(Uuid::nil());
+        let head = ConversationHead { account, mode, person, last_inbound, read_up_to };
+        let newest = heads.entry((account.0, mode.code(), person.to_string())).or_insert(head);
+        newest.last_inbound = newest.last_inbound.max(last_inbound);
+    }
+    heads.into_values().collect()
 }
 
 /// Returns the messages completed by an incoming part: none while a part is missing, and two when

@@ -3,9 +3,11 @@
 use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::context::{Context, NumberOwners};
 use crate::kernel::error::{ConflictReason, Error, Result};
+use crate::messaging::inbound::conversation_heads;
 use crate::messaging::keywords;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::AccountId;
+use heliograph_store::messaging::conversations;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::operations::numbers;
 
@@ -32,6 +34,9 @@ pub async fn assign(cx: &Context, number: &str, account: AccountId) -> Result<()
     }
     // Each time: another node may have stored one while this node assigned the number.
     keywords::process_backlog(cx, &mut tx, number, account).await?;
+    let mut last = inbound_messages::last_unassigned(&mut tx, number).await?;
+    last.iter_mut().for_each(|message| message.account = account);
+    conversations::upsert(&mut tx, &conversation_heads(&last)).await?;
     let messages = inbound_messages::assign_account(&mut tx, number, account).await?;
     if assigned {
         let by = Actor::operator(account);

@@ -6,7 +6,7 @@ use heliograph_domain::account::Mode;
 use heliograph_domain::account_limit::{AccountLimit, AccountLimits};
 use heliograph_domain::endpoint_error::InvalidEndpoint;
 use heliograph_domain::id::AccountId;
-use heliograph_service::audience::optouts::{self, OptoutListRef};
+use heliograph_service::audience::optouts::{self, OptoutImport, OptoutListRef};
 use heliograph_service::identity::account_limits::{self, LimitUse};
 use heliograph_service::kernel::account_limits as table;
 use heliograph_service::kernel::audit::{self, Actor};
@@ -134,8 +134,8 @@ async fn stored_rows_are_limited() {
         let numbers = numbers.iter().map(|n| (format!("+4477009001{n:02}").parse().unwrap(), None));
         let keep = |_: &usize| String::new();
         let asked = IdempotentRequest::new(&ann, OPTOUT_LISTS, "", None, &keep);
-        let done =
-            optouts::import(&node.cx, &ann, OptoutListRef::Default, numbers.collect(), asked).await;
+        let import = OptoutImport { numbers: numbers.collect(), by: None };
+        let done = optouts::import(&node.cx, &ann, OptoutListRef::Default, import, asked).await;
         done.map(|done| matches!(done, IdempotentOutcome::Fresh(_)))
     };
     import(&[1, 2]).await.unwrap();

@@ -13,7 +13,7 @@ use heliograph_domain::inbound::{IncomingSms, Keyword};
 use heliograph_domain::message::{FailureCode, Message, MessageStatus};
 use heliograph_domain::optout::{Optout, OptoutSource};
 use heliograph_domain::submission::SubmitOutcome;
-use heliograph_service::audience::optouts::{self, NewOptout, OptoutListRef};
+use heliograph_service::audience::optouts::{self, NewOptout, OptoutImport, OptoutListRef};
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::accept::{Accept, AcceptOutcome};
 use heliograph_service::kernel::commands::command::Command;
@@ -371,7 +371,9 @@ async fn lists_are_created_filled_and_deleted() {
     assert_eq!((first.source, new), (OptoutSource::Api, true));
     let again = add(&node, &ann, shoes, note("two")).await;
     assert_eq!(again, (first, false));
-    let file = (0..2_500).map(|i| (heliograph_domain::phone::Recipient(ANN.0 + i), None)).collect();
+    let numbers =
+        (0..2_500).map(|i| (heliograph_domain::phone::Recipient(ANN.0 + i), None)).collect();
+    let file = OptoutImport { numbers, by: None };
     assert_eq!(
         now(optouts::import(&node.cx, &ann, shoes, file, without_key(&ann, &|_| String::new()))
             .await),

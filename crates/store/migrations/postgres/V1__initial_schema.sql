@@ -58,6 +58,7 @@ CREATE TABLE api_keys (
   mode         smallint NOT NULL,
   scopes       smallint NOT NULL,
   name         text NOT NULL,
+  prefix       text NOT NULL,
   hash         bytea NOT NULL UNIQUE,
   created_at   bigint NOT NULL,
   revoked_at   bigint,
@@ -101,6 +102,7 @@ CREATE TABLE messages (
   id              uuid NOT NULL,
   mode            smallint NOT NULL,
   api_key         uuid,
+  sent_by         uuid,
   campaign        uuid,
   recipient       bigint NOT NULL,
   originator      text NOT NULL,
@@ -438,6 +440,18 @@ CREATE TABLE keyword_replies (
   at      bigint NOT NULL,
   PRIMARY KEY (account, mode, number, person, keyword)
 );
+
+-- Conversations: the people who wrote to an account, with their newest message, and the newest one that a member has
+-- read.
+CREATE TABLE conversations (
+  account      bigint NOT NULL,
+  mode         smallint NOT NULL,
+  person       bigint NOT NULL,
+  last_inbound uuid NOT NULL,
+  read_up_to   uuid NOT NULL,
+  PRIMARY KEY (account, mode, person)
+);
+CREATE INDEX conversations_latest ON conversations (account, mode, last_inbound);
 
 -- Conversations: the messages of one sender.
 CREATE INDEX inbound_messages_sender ON inbound_messages (account, sender, id);

@@ -60,6 +60,7 @@ CREATE TABLE api_keys (
   mode         INTEGER NOT NULL,
   scopes       INTEGER NOT NULL,
   name         TEXT NOT NULL,
+  prefix       TEXT NOT NULL,
   hash         BLOB NOT NULL UNIQUE,
   created_at   INTEGER NOT NULL,
   revoked_at   INTEGER,
@@ -103,6 +104,7 @@ CREATE TABLE messages (
   id              BLOB NOT NULL,
   mode            INTEGER NOT NULL,
   api_key         BLOB,
+  sent_by         BLOB,
   campaign        BLOB,
   recipient       INTEGER NOT NULL,
   originator      TEXT NOT NULL,
@@ -438,6 +440,18 @@ CREATE TABLE keyword_replies (
   at      INTEGER NOT NULL,
   PRIMARY KEY (account, mode, number, person, keyword)
 ) STRICT, WITHOUT ROWID;
+
+-- Conversations: the people who wrote to an account, with their newest message, and the newest one that a member has
+-- read.
+CREATE TABLE conversations (
+  account      INTEGER NOT NULL,
+  mode         INTEGER NOT NULL,
+  person       INTEGER NOT NULL,
+  last_inbound BLOB NOT NULL,
+  read_up_to   BLOB NOT NULL,
+  PRIMARY KEY (account, mode, person)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX conversations_latest ON conversations (account, mode, last_inbound);
 
 -- Conversations: the messages of one sender.
 CREATE INDEX inbound_messages_sender ON inbound_messages (account, sender, id);

@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 
 record! {
     for Message {
-        id, account, mode, api_key, campaign, recipient, originator, text, reference, encoding, parts,
+        id, account, mode, api_key, sent_by, campaign, recipient, originator, text, reference, encoding, parts,
         part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at,
     }
 }

@@ -110,6 +110,7 @@ pub(crate) fn message(db: &TestDb, account: AccountId) -> Message {
         account,
         mode: Mode::Live,
         api_key: None,
+        sent_by: None,
         campaign: None,
         recipient: ANN,
         originator: "Shop".parse::<Originator>().unwrap(),
