@@ -18,7 +18,7 @@ FAILED, REFERENCE, TEST = 50, 10, 100
 TEXT = "Your parcel is on its way and will be with you tomorrow between nine and eleven."
 PRICE = round(harness.PRICE * 1_000_000)
 COLUMNS = (
-    "account, id, mode, recipient, country, originator, text, reference, encoding, parts, part_price, carrier,"
+    "account, id, mode, recipient, originator, text, reference, encoding, parts, part_price, carrier,"
     " accepted_at, expires_at, status, parts_accepted, parts_delivered, reserved, captured, sent_at, done_at,"
     " failure, flags"
 )
@@ -49,7 +49,7 @@ class Stored:
         price = 0 if test else PRICE
         at = self.at(n)
         return (
-            account, self.id(n).bytes, int(test), self.recipient(n), "GB", "Shop", TEXT,
+            account, self.id(n).bytes, int(test), self.recipient(n), "Shop", TEXT,
             self.reference(n), 0, 1, price, 1, at, at + 2 * DAY_MS, 3 if failed else 2, 1, int(not failed), 0, price,
             at + 20, at + 900, 2 if failed else None, 0,
         )  # fmt: skip

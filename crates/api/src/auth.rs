@@ -5,7 +5,6 @@ use crate::error::Problem;
 use crate::header::{bearer_token, single};
 use crate::state::ApiState;
 use axum::http::{HeaderMap, HeaderValue, header};
-use heliograph_domain::id::ApiKeyId;
 use heliograph_service::kernel::caller::Caller;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -58,10 +57,10 @@ fn open(app: &ApiState, caller: Arc<Caller>) -> Result<Authenticated, Problem> {
     Ok(Authenticated { caller, share })
 }
 
-/// Returns the id of the key if this node has verified it before. The key may have been revoked
+/// Returns the caller if this node has verified the key before. The key may have been revoked
 /// since.
-pub(crate) fn cached_key(app: &ApiState, authorization: &HeaderValue) -> Option<ApiKeyId> {
-    app.keyring.cached_key_id(bearer_token(authorization)?)
+pub(crate) fn cached_caller(app: &ApiState, authorization: &HeaderValue) -> Option<Arc<Caller>> {
+    app.keyring.cached_caller(bearer_token(authorization)?)
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {

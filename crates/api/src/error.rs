@@ -9,12 +9,14 @@ use crate::unknown_path;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::account_limit::AccountLimit;
+use heliograph_domain::money::Amount;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::ProtocolError;
 use heliograph_http::layers::around::Around;
 use heliograph_http::layers::request_id::REQUEST_ID;
-use heliograph_service::kernel::error::{ConflictReason, DestinationReason, Error};
+use heliograph_service::kernel::error::{ConflictReason, DestinationReason, Error, Shortfall};
 use serde::Serialize;
 use std::borrow::Cow;
 use utoipa::ToSchema;
@@ -25,14 +27,18 @@ pub(crate) struct Problem {
     code: ProblemCode,
     detail: Cow<'static, str>,
     faults: Vec<Fault>,
+    /// The seconds after which the request may be retried, if it was only rejected for now.
+    retry_after: u16,
 }
 
 /// Seconds after which a rejected request may be retried.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+const RETRY: u16 = 1;
+/// Seconds after which a request beyond a daily limit may be retried.
+const DAILY_RETRY: u16 = 3_600;
 
 impl Problem {
     fn new(code: ProblemCode, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, detail: detail.into(), faults: Vec::new() }
+        Self { code, detail: detail.into(), faults: Vec::new(), retry_after: RETRY }
     }
 
     pub(crate) fn invalid(detail: impl Into<Cow<'static, str>>, faults: Vec<Fault>) -> Self {
@@ -103,6 +109,17 @@ impl Problem {
         Self::new(ProblemCode::RateLimited, detail)
     }
 
+    /// A limit of the account. Only limits of a day end by themselves.
+    fn limit_reached(limit: AccountLimit, max: u32) -> Self {
+        let detail = limits::limit_reached(limit, max);
+        match limit.is_daily() {
+            true => {
+                Self { retry_after: DAILY_RETRY, ..Self::new(ProblemCode::RateLimited, detail) }
+            }
+            false => Self::new(ProblemCode::Conflict, detail),
+        }
+    }
+
     pub(crate) fn request_timeout() -> Self {
         Self::new(
             ProblemCode::RequestTimeout,
@@ -168,7 +185,7 @@ impl Problem {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after));
             }
             _ => {}
         }
@@ -208,7 +225,12 @@ impl Problem {
                 Self::invalid("1 validation error. See 'errors'.", vec![fault])
             }
             ProblemCode::Unauthenticated => Self::unauthenticated(),
-            ProblemCode::InsufficientBalance => Error::InsufficientBalance.into(),
+            ProblemCode::InsufficientBalance => Error::PriceNotCovered(Shortfall {
+                price: Amount(42_000),
+                available: Amount(10_000),
+                currency: "EUR".to_owned(),
+            })
+            .into(),
             ProblemCode::ScopeMissing => Error::Scope("send").into(),
             ProblemCode::RecipientOptedOut => Error::RecipientOptedOut.into(),
             ProblemCode::DestinationNotAllowed => {
@@ -291,9 +313,15 @@ impl From<Error> for Problem {
             ),
             Error::InsufficientBalance => problem(
                 ProblemCode::InsufficientBalance,
-                "The account balance does not cover this message, and nothing was stored. Top up \
-                 the account, or use a test key.",
+                "The account balance does not cover this, and nothing was stored.",
             ),
+            Error::PriceNotCovered(shortfall) => {
+                let detail = format!(
+                    "{} Nothing was stored. Top up the account, or use a test key.",
+                    sentence(&shortfall.to_string())
+                );
+                Self::new(ProblemCode::InsufficientBalance, detail)
+            }
             Error::DestinationNotAllowed(reason) => Self::new(
                 ProblemCode::DestinationNotAllowed,
                 match reason {
@@ -306,6 +334,7 @@ impl From<Error> for Problem {
                 },
             ),
             Error::TooManyParts { parts, allowed } => Self::too_many_parts(parts, allowed),
+            Error::LimitReached { limit, max } => Self::limit_reached(limit, max),
             Error::IdempotencyKeyReused => problem(
                 ProblemCode::IdempotencyKeyReused,
                 "This Idempotency-Key was used with a different body. Use a new key, or send the \

@@ -34,7 +34,9 @@ pub use error::{
     overloaded, too_many_open_requests,
 };
 pub use health::{ALWAYS_SERVED, PATHS as MONITORING_PATHS, SERVED_WHILE_DRAINING, metrics_router};
+pub use messages::MessageView;
 pub use metrics_access::MetricsAccess;
+pub use optout_lists::OptoutView;
 pub use rate_limit::RateLimit;
 pub use rate_limit_layer::RateLimitByKey;
 pub use router::router;

@@ -8,7 +8,7 @@ use crate::auth;
 use crate::body;
 use crate::error::Problem;
 use crate::error::code::ProblemCode;
-use crate::messages::view::MessageView;
+pub use crate::messages::view::MessageView;
 use crate::openapi::document::MESSAGES;
 use crate::openapi::operation::Operation;
 use crate::openapi::routes::ApiRoutes;

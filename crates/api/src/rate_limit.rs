@@ -6,6 +6,7 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use heliograph_domain::id::ApiKeyId;
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -17,11 +18,14 @@ const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 type Keys =
     RateLimiter<ApiKeyId, DashMapStateStore<ApiKeyId>, DefaultClock, StateInformationMiddleware>;
 
+/// The number of different quotas that are counted; beyond it all counters start again.
+const MAX_QUOTAS: usize = 64;
+
 /// Limits the requests of each API key by GCRA: a burst of one second's quota, then the constant
 /// rate.
 pub struct RateLimit {
-    share: watch::Receiver<u32>,
-    current: RwLock<Option<(NonZeroU32, Arc<Keys>)>>,
+    nodes: watch::Receiver<u32>,
+    quotas: RwLock<HashMap<NonZeroU32, Arc<Keys>>>,
 }
 
 /// The decision about one request, with the state of the quota.
@@ -34,15 +38,15 @@ pub struct RateLimitDecision {
 }
 
 impl RateLimit {
-    /// Creates a limit. `share` is the current number of requests per second that a key may send to
-    /// this node; 0 turns the limit off.
-    pub fn new(share: watch::Receiver<u32>) -> Self {
-        Self { share, current: RwLock::default() }
+    /// Creates a limit. `nodes` is the current number of nodes that share the limit of a key.
+    pub fn new(nodes: watch::Receiver<u32>) -> Self {
+        Self { nodes, quotas: RwLock::default() }
     }
 
-    /// Counts a request of this key; returns `None` if there is no limit.
-    pub(crate) fn check(&self, key: ApiKeyId) -> Option<RateLimitDecision> {
-        let quota = NonZeroU32::new(*self.share.borrow())?;
+    /// Counts a request of this key, which may send `limit` requests per second to all nodes.
+    pub(crate) fn check(&self, key: ApiKeyId, limit: u32) -> Option<RateLimitDecision> {
+        let share = limit.div_ceil((*self.nodes.borrow()).max(1));
+        let quota = NonZeroU32::new(share)?;
         let decision = match self.keys(quota).check_key(&key) {
             Ok(state) => {
                 RateLimitDecision { quota, remaining: state.remaining_burst_capacity(), wait: None }
@@ -55,18 +59,19 @@ impl RateLimit {
         Some(decision)
     }
 
-    /// Returns the counters for this quota. They start again when the share changes.
+    /// Returns the counters for this quota. A key starts again when its share changes.
     fn keys(&self, quota: NonZeroU32) -> Arc<Keys> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, keys)) = current.as_ref().filter(|(q, _)| *q == quota) {
-            return keys.clone();
+        let known = self.quotas.read().unwrap_or_else(PoisonError::into_inner).get(&quota).cloned();
+        if let Some(keys) = known {
+            return keys;
         }
-        drop(current);
         let limiter = RateLimiter::dashmap(Quota::per_second(quota));
         let keys = Arc::new(limiter.with_middleware::<StateInformationMiddleware>());
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Some((quota, keys.clone()));
-        keys
+        let mut quotas = self.quotas.write().unwrap_or_else(PoisonError::into_inner);
+        if quotas.len() >= MAX_QUOTAS {
+            quotas.clear();
+        }
+        quotas.entry(quota).or_insert(keys).clone()
     }
 }
 
@@ -108,14 +113,15 @@ mod tests {
 
     #[test]
     fn each_key_has_its_own_quota() {
-        let (_share, changes) = watch::channel(3);
+        let (_nodes, changes) = watch::channel(1);
         let limit = RateLimit::new(changes);
-        let decisions: Vec<_> = (0..3).map(|_| limit.check(ANN).unwrap()).collect();
+        let decisions: Vec<_> = (0..3).map(|_| limit.check(ANN, 3).unwrap()).collect();
         assert_eq!(decisions.iter().map(|t| t.remaining).collect::<Vec<_>>(), [2, 1, 0]);
         assert!(decisions.iter().all(|t| t.wait.is_none()));
-        let over = limit.check(ANN).unwrap();
+        let over = limit.check(ANN, 3).unwrap();
         assert!(over.wait.is_some_and(|wait| wait <= Duration::from_secs(1)));
-        assert_eq!(limit.check(BOB).unwrap().remaining, 2);
+        assert_eq!(limit.check(BOB, 5).unwrap().remaining, 4, "another limit");
+        assert_eq!(limit.check(BOB, 0), None, "no limit");
         let mut headers = HeaderMap::new();
         over.write_headers(&mut headers);
         let values = ["ratelimit-policy", "ratelimit", "retry-after"].map(|n| &headers[n]);
@@ -123,16 +129,12 @@ mod tests {
     }
 
     #[test]
-    fn changed_share_applies_at_once() {
-        let (share, changes) = watch::channel(0);
+    fn a_changed_share_applies_at_once() {
+        let (nodes, changes) = watch::channel(1);
         let limit = RateLimit::new(changes);
-        assert_eq!(limit.check(ANN), None);
-        share.send_replace(2);
-        assert_eq!(limit.check(ANN).unwrap().remaining, 1);
-        share.send_replace(1);
-        assert_eq!(limit.check(ANN).unwrap().remaining, 0);
-        assert!(limit.check(ANN).unwrap().wait.is_some());
-        share.send_replace(0);
-        assert_eq!(limit.check(ANN), None);
+        assert_eq!(limit.check(ANN, 2).unwrap().remaining, 1);
+        nodes.send_replace(2);
+        assert_eq!(limit.check(ANN, 2).unwrap().remaining, 0);
+        assert!(limit.check(ANN, 2).unwrap().wait.is_some());
     }
 }

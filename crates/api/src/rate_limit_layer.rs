@@ -7,6 +7,7 @@ use crate::state::ApiState;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::id::ApiKeyId;
 use heliograph_http::layers::access_log::LoggedKey;
 use heliograph_http::layers::around::Around;
@@ -32,10 +33,10 @@ impl Around for RateLimitByKey {
     fn before(&self, request: &mut Request) -> Result<CountedRequest, Box<Response>> {
         let Self(app) = self;
         let authorization = request.headers().get(header::AUTHORIZATION);
-        let Some(key) = authorization.and_then(|value| auth::cached_key(app, value)) else {
+        let Some((key, decision)) = authorization.and_then(|value| check(app, value)) else {
             return Ok(CountedRequest::Unknown(authorization.cloned()));
         };
-        match app.rate_limit.check(key) {
+        match decision {
             Some(decision) if decision.wait.is_some() => {
                 let mut response = Problem::rate_limited().into_response();
                 decision.write_headers(response.headers_mut());
@@ -51,9 +52,9 @@ impl Around for RateLimitByKey {
         let (key, decision) = match state {
             CountedRequest::Known(key, decision) => (key, decision),
             CountedRequest::Unknown(authorization) => {
-                let key = authorization.and_then(|value| auth::cached_key(app, &value));
-                let Some(key) = key else { return };
-                (key, app.rate_limit.check(key).map(RateLimitDecision::allowed))
+                let known = authorization.and_then(|value| check(app, &value));
+                let Some((key, decision)) = known else { return };
+                (key, decision.map(RateLimitDecision::allowed))
             }
         };
         response.extensions_mut().insert(LoggedKey(key.0));
@@ -61,4 +62,16 @@ impl Around for RateLimitByKey {
             decision.write_headers(response.headers_mut());
         }
     }
+}
+
+/// Counts a request with this header, if this node knows its key; the decision is absent without a
+/// limit.
+fn check(
+    app: &ApiState,
+    authorization: &HeaderValue,
+) -> Option<(ApiKeyId, Option<RateLimitDecision>)> {
+    let caller = auth::cached_caller(app, authorization)?;
+    let key = caller.key?;
+    let limit = app.context.limits.max(caller.account, AccountLimit::RequestsPerSecond);
+    Some((key, limit.and_then(|limit| app.rate_limit.check(key, limit))))
 }

@@ -43,6 +43,19 @@ mod tests {
         assert!(committed == now, "openapi.json is out of date; renew it: {RENEW}");
     }
 
+    /// Generated clients fail on an unknown value of a closed enumeration.
+    #[test]
+    fn enumerations_in_responses_are_open() {
+        let document = serde_json::to_value(document(&routes().operations)).unwrap();
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        let closed = schemas.iter().filter(|(_, schema)| schema.get("enum").is_some());
+        let closed: Vec<_> = closed.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(closed, ["Mode"], "live and test are the only modes there will ever be");
+        let open =
+            |name: &str| schemas[name]["anyOf"][1] == serde_json::json!({ "type": "string" });
+        assert!(open("MessageStatus") && open("ProblemCode") && open("FailureCode"));
+    }
+
     #[test]
     fn wrong_addresses_of_all_operations_are_recognized() {
         for operation in routes().operations {

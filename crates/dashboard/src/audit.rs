@@ -88,9 +88,11 @@ const fn action_text(action: AuditAction) -> &'static str {
     match action {
         AuditAction::AccountOpened => "Account opened",
         AuditAction::CreditAdded => "Credit added",
+        AuditAction::LimitChanged => "Limit changed",
         AuditAction::SignedIn => "Signed in",
         AuditAction::SignInFailed => "Sign-in failed",
         AuditAction::SignInLinkCreated => "Sign-in link created",
+        AuditAction::PasswordResetLinkCreated => "Password reset link created",
         AuditAction::SessionEnded => "Session ended",
         AuditAction::OtherSessionsEnded => "Other sessions ended",
         AuditAction::PasswordChanged => "Password changed",
@@ -113,6 +115,12 @@ const fn action_text(action: AuditAction) -> &'static str {
         AuditAction::WebhookEnabled => "Webhook enabled",
         AuditAction::WebhookSecretRevealed => "Webhook secret revealed",
         AuditAction::WebhookSecretRotated => "Webhook secret rotated",
+        AuditAction::WebhookReplayed => "Events replayed",
+        AuditAction::BackupRestored => "Restored from a backup",
+        AuditAction::NumberAssigned => "Number assigned",
+        AuditAction::NumberRemoved => "Number moved to another account",
+        AuditAction::MessageCancelled => "Message cancelled",
+        AuditAction::OptoutAdded => "Opt-out added",
         AuditAction::OptoutRemoved => "Opt-out removed",
         AuditAction::OptoutListRemoved => "Opt-out list removed",
     }
@@ -133,6 +141,7 @@ const fn method_text(method: SignInMethod) -> &'static str {
         SignInMethod::AuthenticatorApp => "by password and code",
         SignInMethod::RecoveryCode => "by password and recovery code",
         SignInMethod::MagicLink => "by sign-in link",
+        SignInMethod::OperatorLink => "by sign-in link of the operator",
         SignInMethod::Invitation => "by invitation",
         SignInMethod::SignUp => "by signing up",
     }

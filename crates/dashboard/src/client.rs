@@ -44,6 +44,12 @@ impl ClientInfo {
     }
 }
 
+impl From<ClientInfo> for ClientAddress {
+    fn from(client: ClientInfo) -> Self {
+        Self { ip: client.address, https: client.https }
+    }
+}
+
 /// Returns whether a page of this host sent the request, by the headers `Sec-Fetch-Site` and
 /// `Origin`, which scripts cannot change (CSRF protection).
 pub(crate) fn is_same_origin(headers: &HeaderMap) -> bool {

@@ -73,7 +73,12 @@ pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), Pa
         Error::TooManyParts { parts, allowed } => {
             errors.add("text", limits::message_parts(parts, allowed))
         }
-        Error::InsufficientBalance => errors.add(FORM_ERROR, reasons::NO_BALANCE),
+        Error::PriceNotCovered(shortfall) => {
+            errors.add(FORM_ERROR, reasons::not_covered(&shortfall));
+        }
+        Error::LimitReached { limit, max } => {
+            errors.add(FORM_ERROR, limits::limit_reached(limit, max));
+        }
         Error::IdempotencyKeyReused => errors.add(FORM_ERROR, reasons::ALREADY_SENT),
         other => return Err(other.into()),
     }

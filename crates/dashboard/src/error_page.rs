@@ -12,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::BodyError;
@@ -100,6 +101,12 @@ impl PageError {
         Self::message(StatusCode::CONFLICT, "Account or mode changed", text)
     }
 
+    /// Too many event streams of an account or a client.
+    pub(crate) fn too_many_streams(max: u32) -> Self {
+        let text = limits::limit_reached(AccountLimit::EventStreams, max);
+        Self::Message { status: StatusCode::TOO_MANY_REQUESTS, title: "Too many open pages", text }
+    }
+
     pub(crate) fn forbidden() -> Self {
         let text = "Your role does not allow this action. Ask an owner or admin of the account.";
         Self::message(StatusCode::FORBIDDEN, "You don't have permission", text)
@@ -114,12 +121,16 @@ impl From<Error> for PageError {
             Error::Scope(_) => Self::forbidden(),
             Error::InvalidEndpoint(why) => Self::failed(&sentence(&endpoints::invalid(&why))),
             Error::WeakPassword(why) => Self::failed(&why.to_string()),
-            Error::InsufficientBalance => Self::failed(reasons::NO_BALANCE),
+            Error::InsufficientBalance => {
+                Self::failed("Insufficient balance: the balance of an account cannot be negative.")
+            }
+            Error::PriceNotCovered(shortfall) => Self::failed(&reasons::not_covered(&shortfall)),
             Error::RecipientOptedOut => Self::failed(reasons::OPTED_OUT),
             Error::DestinationNotAllowed(reason) => Self::failed(reasons::refused(reason)),
             Error::TooManyParts { parts, allowed } => {
                 Self::failed(&limits::message_parts(parts, allowed))
             }
+            Error::LimitReached { limit, max } => Self::failed(&limits::limit_reached(limit, max)),
             Error::IdempotencyKeyReused => Self::failed(reasons::ALREADY_SENT),
             Error::Conflict(reason) => Self::failed(&reasons::conflict(&reason)),
             Error::NotCancellable(reason) => Self::failed(not_cancellable(reason)),

@@ -41,12 +41,16 @@ pub(crate) struct Layout {
     pub(crate) email: String,
     /// The name of the selected account.
     pub(crate) account: String,
+    /// The ID of the selected account.
+    pub(crate) account_id: i64,
     /// All accounts of the user, with their names.
     pub(crate) accounts: Vec<(i64, String)>,
     /// Whether test mode is selected.
     pub(crate) test_mode: bool,
     /// Whether the user is an operator of this installation.
     pub(crate) is_operator: bool,
+    /// Whether the session began with a sign-in link that an operator created for the user.
+    pub(crate) is_by_operator: bool,
     /// Whether the user may manage API keys, webhooks and members.
     pub(crate) can_manage: bool,
     /// Whether the user may send messages and edit opt-out lists.

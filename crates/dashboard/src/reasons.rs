@@ -1,18 +1,23 @@
 //! The wording of conflicts, and of messages that cannot be sent.
 
 use heliograph_domain::wording::{limits, sentence};
-use heliograph_service::kernel::error::{ConflictReason, DestinationReason};
+use heliograph_service::kernel::error::{ConflictReason, DestinationReason, Shortfall};
 use std::borrow::Cow;
 
 /// The text for a recipient who opted out.
 pub(crate) const OPTED_OUT: &str = "This recipient has opted out (STOP), so the message was not sent. The recipient \
                                     can text START to opt back in.";
-/// The text for a balance that does not cover a message.
-pub(crate) const NO_BALANCE: &str = "Insufficient balance: the message was not sent. Ask the operator of this \
-                                     service to add credit.";
 /// The text for a form that was submitted before with other content.
 pub(crate) const ALREADY_SENT: &str = "This form was already submitted with different content, and that message was \
                                        sent. Submit it again to send another message.";
+
+/// Explains that the balance does not cover a message.
+pub(crate) fn not_covered(shortfall: &Shortfall) -> String {
+    format!(
+        "Insufficient balance: {shortfall}. The message was not sent. Ask the operator of this \
+         service to add credit."
+    )
+}
 
 /// Explains why no message can be sent to a number.
 pub(crate) fn refused(reason: DestinationReason) -> &'static str {
@@ -51,7 +56,8 @@ pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {
         ConflictReason::DefaultOptoutList => limits::DEFAULT_OPTOUT_LIST,
         ConflictReason::DefaultOptoutListName => limits::DEFAULT_OPTOUT_LIST_NAME,
         // Only commands return these.
-        ConflictReason::UnknownAccount(_)
+        ConflictReason::AmbiguousAccount(_)
+        | ConflictReason::NumberAssigned(_)
         | ConflictReason::DatabaseNotEmpty(_)
         | ConflictReason::BackupViolations { .. } => reason.code(),
     };

@@ -4,8 +4,9 @@ use crate::error_page::{self, PageError};
 use crate::session::SessionRequest;
 use crate::state::DashboardState;
 use crate::{
-    api_keys, assets, audit, conversations, join, live, members, messages, mode, operator, optouts,
-    overview, page, password_reset, phone, security, send, sign_in, sign_up, webhooks,
+    api_keys, assets, audit, conversations, join, limits, live, members, messages, mode, operator,
+    optouts, overview, page, page_limit, password_reset, phone, security, send, sign_in, sign_up,
+    webhooks,
 };
 use axum::Router;
 use axum::response::Response;
@@ -35,6 +36,8 @@ pub fn router(app: Arc<DashboardState>) -> Router {
         .merge(send::routes())
         .merge(api_keys::routes())
         .merge(webhooks::routes())
+        .merge(limits::routes())
+        .layer(axum::middleware::from_fn_with_state(app.clone(), page_limit::enforce))
         .layer(axum::middleware::from_fn_with_state(app.clone(), error_page::render))
         .merge(assets::routes())
         .layer(CompressionLayer::new())

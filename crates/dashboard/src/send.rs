@@ -193,12 +193,6 @@ async fn send(
     let key = composer::idempotency_key(&form)?;
     match submit(&app, &caller, form.text("agreed"), (send, key)).await {
         Ok(Outcome::Sent(path)) => Ok(page::redirect(&path)),
-        Ok(Outcome::Unconfirmed(quote))
-            if quote.part_price * quote.parts > request.visitor.details.available =>
-        {
-            composer::add_error(Error::InsufficientBalance, &mut errors)?;
-            show(&app, &request, &form, ComposerForm::new(&form, errors)).await
-        }
         Ok(Outcome::Unconfirmed(quote)) => confirm(&app, &request, &form, quote).await,
         Err(error) => {
             composer::add_error(error, &mut errors)?;
@@ -223,11 +217,8 @@ async fn submit(
     (send, key): (SendRequest, RequestKey),
 ) -> Result<Outcome, Error> {
     let cx = &app.context;
-    if caller.mode == Mode::Live {
-        let quote = messages::dry_run(cx, caller, &send).await?;
-        if agreed != price(&quote, caller) {
-            return Ok(Outcome::Unconfirmed(quote));
-        }
+    if caller.mode == Mode::Live && agreed != price(&messages::quote(cx, caller, &send)?, caller) {
+        return Ok(Outcome::Unconfirmed(messages::dry_run(cx, caller, &send).await?.quote));
     }
     let sent = messages::send(cx, &app.writer, caller, send, Some(key)).await?;
     Ok(Outcome::Sent(match caller.mode {

@@ -33,7 +33,7 @@ const HERE: &str = "/settings/webhooks";
 pub(crate) fn routes() -> Router<Arc<DashboardState>> {
     Router::new()
         .route(HERE, get(list).post(add))
-        .route("/settings/webhooks/{id}", get(detail::show).post(actions::set_event_kinds))
+        .route("/settings/webhooks/{id}", get(detail::show).post(actions::update))
         .route("/settings/webhooks/{id}/test", post(test_delivery::test))
         .route("/settings/webhooks/{id}/secret", post(actions::reveal_secret))
         .route("/settings/webhooks/{id}/rotate", post(actions::rotate_secret))
@@ -139,6 +139,9 @@ async fn add(
             Ok(id) => return Ok(session::redirect_with_notice(&format!("{HERE}/{id}"), "added")),
             Err(Error::InvalidEndpoint(why)) => {
                 errors.add("url", sentence(&wording::endpoints::invalid(&why)))
+            }
+            Err(Error::LimitReached { limit, max }) => {
+                errors.add("url", wording::limits::limit_reached(limit, max));
             }
             Err(other) => return Err(other.into()),
         }

@@ -99,6 +99,12 @@ impl Role {
         matches!(self, Self::Owner | Self::Admin)
     }
 
+    /// Returns whether the role may give another role to somebody, or take it away: only owners
+    /// manage owners.
+    pub fn may_give(self, role: Self) -> bool {
+        self == Self::Owner || self.manages() && role != Self::Owner
+    }
+
     /// Returns the scopes that the role has in the dashboard, as an API key would.
     pub const fn scopes(self) -> Scopes {
         match self {

@@ -117,6 +117,8 @@ kinds! {
     ConnectionClosed = 13,
     /// The response was not HTTP.
     InvalidResponse = 14,
+    /// The egress policy denies the port, which is the detail.
+    PortDenied = 15,
 }
 
 #[cfg(test)]

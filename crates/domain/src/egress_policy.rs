@@ -4,9 +4,11 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::str::FromStr;
 
 /// The result of a name lookup: the addresses of a host, or the reason why there are none.
 pub type ResolvedHost = io::Result<Vec<IpAddr>>;
@@ -34,36 +36,115 @@ pub enum EgressDenied {
          [webhooks] allow_private"
     )]
     Plaintext(IpAddr),
+    /// The port is not among those that the operator allows.
+    #[error("port {0} is not allowed: [webhooks] ports lists the ports that webhooks may use")]
+    Port(u16),
+}
+
+/// A port, or a range of ports with both ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortRange {
+    /// The first port.
+    pub first: u16,
+    /// The last port, which is not below the first.
+    pub last: u16,
+}
+
+/// The error of a text that is no port and no range of ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("invalid ports: use a port such as 443, or a range such as 1024-65535")]
+pub struct BadPortRange;
+
+impl PortRange {
+    /// The range of one port.
+    const fn of(port: u16) -> Self {
+        Self { first: port, last: port }
+    }
+
+    const fn contains(self, port: u16) -> bool {
+        self.first <= port && port <= self.last
+    }
+}
+
+impl FromStr for PortRange {
+    type Err = BadPortRange;
+
+    fn from_str(text: &str) -> Result<Self, BadPortRange> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+        let (first, last) = (port(first).ok_or(BadPortRange)?, port(last).ok_or(BadPortRange)?);
+        if first <= last { Ok(Self { first, last }) } else { Err(BadPortRange) }
+    }
+}
+
+impl fmt::Display for PortRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.first == self.last {
+            true => self.first.fmt(f),
+            false => write!(f, "{}-{}", self.first, self.last),
+        }
+    }
 }
 
 /// The addresses that outgoing requests may reach: public addresses over HTTPS, and the networks
-/// that the operator allowed (over HTTP as well). Holds the allowed networks.
-#[derive(Clone, Debug, Default)]
-pub struct EgressPolicy(Vec<IpNet>);
+/// that the operator allowed (over HTTP as well); all of them at certain ports.
+#[derive(Clone, Debug)]
+pub struct EgressPolicy {
+    networks: Vec<IpNet>,
+    ports: Vec<PortRange>,
+}
+
+impl Default for EgressPolicy {
+    fn default() -> Self {
+        Self::allowing(Vec::new())
+    }
+}
 
 impl EgressPolicy {
-    /// Allows public addresses and these networks.
-    pub const fn allowing(private: Vec<IpNet>) -> Self {
-        Self(private)
+    /// The ports that are allowed by default: those of HTTP, and those that need no privileges,
+    /// but none of mail, SSH and similar services.
+    pub const DEFAULT_PORTS: [PortRange; 3] =
+        [PortRange::of(80), PortRange::of(443), PortRange { first: 1_024, last: u16::MAX }];
+
+    /// Allows public addresses and these networks, at the default ports.
+    pub fn allowing(private: Vec<IpNet>) -> Self {
+        Self { networks: private, ports: Self::DEFAULT_PORTS.into() }
     }
 
-    /// Allows every address: for `heliograph listen`, which forwards to a program on the user's own
+    /// Allows these ports instead.
+    pub fn with_ports(self, ports: Vec<PortRange>) -> Self {
+        Self { ports, ..self }
+    }
+
+    /// Allows everything: for `heliograph listen`, which forwards to a program on the user's own
     /// machine.
     pub fn allow_all() -> Self {
-        Self(vec![
+        let networks = vec![
             IpNet::new_assert(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
             IpNet::new_assert(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
-        ])
+        ];
+        Self { networks, ports: vec![PortRange { first: 0, last: u16::MAX }] }
     }
 
     /// Allows loopback addresses as well: for programs that the operator runs on this machine.
     pub fn with_loopback(&self) -> Self {
-        let mut all = self.0.clone();
-        all.extend([
+        let mut all = self.clone();
+        all.networks.extend([
             IpNet::from(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST)),
         ]);
-        Self(all)
+        all
+    }
+
+    /// Checks the port of a URL.
+    ///
+    /// # Errors
+    /// [`EgressDenied::Port`].
+    pub fn check_port(&self, port: u16) -> Result<(), EgressDenied> {
+        match self.ports.iter().any(|range| range.contains(port)) {
+            true => Ok(()),
+            false => Err(EgressDenied::Port(port)),
+        }
     }
 
     /// Checks an address before a connection to it is opened. The caller must dial this very
@@ -72,7 +153,7 @@ impl EgressPolicy {
     /// # Errors
     /// Returns the reason if the address must not be reached.
     pub fn check(&self, address: IpAddr, https: bool) -> Result<(), EgressDenied> {
-        if self.0.iter().any(|net| net.contains(&address)) {
+        if self.networks.iter().any(|net| net.contains(&address)) {
             Ok(())
         } else if !is_public(address) {
             Err(EgressDenied::PrivateAddress(address))
@@ -226,6 +307,30 @@ mod tests {
                 local,
                 allowed || address.is_loopback() && address != IpAddr::from([127, 0, 0, 2])
             );
+        }
+    }
+
+    #[test]
+    fn only_some_ports_are_allowed() {
+        let policy = EgressPolicy::default();
+        for (port, allowed) in [
+            (80, true),
+            (443, true),
+            (8_443, true),
+            (65_535, true),
+            (22, false),
+            (25, false),
+            (587, false),
+        ] {
+            assert_eq!(policy.check_port(port).is_ok(), allowed, "{port}");
+        }
+        let one = policy.with_ports(vec!["443".parse().unwrap()]);
+        assert_eq!(one.check_port(8_443), Err(EgressDenied::Port(8_443)));
+        for text in ["443", "1024-65535"] {
+            assert_eq!(text.parse::<PortRange>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "0", "http", "2-1", "1-", "65536"] {
+            assert_eq!(wrong.parse::<PortRange>(), Err(BadPortRange), "{wrong}");
         }
     }
 }

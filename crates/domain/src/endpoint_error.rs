@@ -52,8 +52,8 @@ pub enum InvalidEndpoint {
     },
     /// The host name, which is given, has no address.
     NoAddress(String),
-    /// The account has the largest number of endpoints in this mode, which is given.
-    Limit(usize),
+    /// The account has an endpoint with this URL in this mode.
+    Duplicate(EndpointId),
     /// The endpoint is off.
     Off(EndpointId, DisabledReason),
 }
@@ -66,7 +66,7 @@ impl InvalidEndpoint {
             Self::Denied(_) => "address_denied",
             Self::HostNotFound { .. } => "host_not_found",
             Self::NoAddress(_) => "no_address",
-            Self::Limit(_) => "endpoint_limit",
+            Self::Duplicate(_) => "duplicate_url",
             Self::Off(..) => "endpoint_off",
         }
     }

@@ -140,7 +140,6 @@ impl FinishedMessage {
             api_key: None,
             campaign: None,
             recipient: Recipient(447_700_900_123),
-            country: None,
             originator: Originator::from_stored("Heliograph".to_owned()),
             text: String::new(),
             reference: Some("sample".to_owned()),

@@ -64,8 +64,8 @@ ids! {
     OptoutListId,
 }
 
-/// The number of an account within an installation. It is the leading key column of the busiest
-/// tables, so it is small. The API never shows it.
+/// The ID of an account within an installation, by which operators name it: a number that is never
+/// used again. It is the leading key column of the busiest tables, so it is small.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AccountId(pub i64);
 

@@ -8,6 +8,8 @@
 //! whose text tells the user what to change. The texts of codes are in [`wording`].
 
 pub mod account;
+pub mod account_limit;
+pub mod account_ref;
 pub mod carrier;
 pub mod delivery_error;
 pub mod egress_policy;

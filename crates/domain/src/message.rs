@@ -9,7 +9,7 @@ use crate::account::Mode;
 use crate::id::{AccountId, ApiKeyId, CarrierId, MessageId};
 use crate::money::Amount;
 use crate::originator::Originator;
-use crate::phone::{CountryCode, Recipient};
+use crate::phone::Recipient;
 use crate::text::Encoding;
 use crate::time::Timestamp;
 use std::fmt;
@@ -183,8 +183,6 @@ pub struct Message {
     pub campaign: Option<Uuid>,
     /// The recipient.
     pub recipient: Recipient,
-    /// The country of the recipient, if the numbering plan defines one.
-    pub country: Option<CountryCode>,
     /// The sender.
     pub originator: Originator,
     /// The text.

@@ -13,8 +13,10 @@ use crate::text::Encoding;
 use crate::time::Timestamp;
 use crate::wording::failures::failure_reason;
 use std::borrow::Cow;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
-use utoipa::openapi::{RefOr, Schema as AnySchema};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{
+    AnyOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type,
+};
 use utoipa::{PartialSchema, ToSchema};
 
 /// The schema of the currency of an account.
@@ -24,8 +26,8 @@ pub struct Currency;
 macro_rules! schemas {
     ($($type:ty, $name:literal, $schema:expr;)+) => {$(
         impl PartialSchema for $type {
-            fn schema() -> RefOr<AnySchema> {
-                RefOr::T(Schema::Object($schema.build()))
+            fn schema() -> RefOr<Schema> {
+                RefOr::T(Schema::from($schema.build()))
             }
         }
 
@@ -61,9 +63,22 @@ fn integer(description: &str, min: i64, max: i64) -> ObjectBuilder {
     builder.minimum(Some(min)).maximum(Some(max))
 }
 
-fn one_of(names: impl Iterator<Item = &'static str>, description: &str) -> ObjectBuilder {
+/// The schema of a text that is one of these values.
+pub fn closed_enum(
+    names: impl Iterator<Item = &'static str>,
+    description: Option<&str>,
+) -> ObjectBuilder {
     let builder = ObjectBuilder::new().schema_type(Type::String);
-    builder.description(Some(description)).enum_values(Some(names))
+    builder.description(description).enum_values(Some(names))
+}
+
+/// The schema of a text in a response that is one of these values, or one that a later version
+/// adds: generated clients accept unknown values instead of failing for the whole response.
+pub fn open_enum(names: impl Iterator<Item = &'static str>, description: &str) -> AnyOfBuilder {
+    AnyOfBuilder::new()
+        .description(Some(description))
+        .item(closed_enum(names, None))
+        .item(ObjectBuilder::new().schema_type(Type::String))
 }
 
 schemas! {
@@ -86,26 +101,26 @@ schemas! {
             .pattern(Some(r"^-?[0-9]+\.[0-9]{4}([0-9]{2})?$"));
     Currency, "Currency",
         text("The currency of the account (ISO 4217).", "EUR").pattern(Some("^[A-Z]{3}$"));
-    Mode, "Mode", one_of([Self::Live, Self::Test].iter().map(|m| m.name()),
+    Mode, "Mode", closed_enum([Self::Live, Self::Test].iter().map(|m| m.name()), Some(
         "Live or test mode. A key can access only data of its own mode; test messages reach only \
-         the simulated carrier and cost nothing.");
-    MessageStatus, "MessageStatus", one_of(Self::ALL.iter().map(|s| s.name()),
+         the simulated carrier and cost nothing."));
+    MessageStatus, "MessageStatus", open_enum(Self::ALL.iter().map(|s| s.name()),
         "The status of a message. `QUEUED`: accepted and durably stored, not completely sent yet. \
          `SENT`: the carrier accepted all parts. `DELIVERED`: delivered to the handset. `FAILED`: \
          not delivered, see `failure`. `CANCELLED`: cancelled before any part was sent. The last \
          three are final.");
-    TimelineEvent, "TimelineEvent", one_of(Self::ALL.iter().map(|s| s.name()),
+    TimelineEvent, "TimelineEvent", open_enum(Self::ALL.iter().map(|s| s.name()),
         "An event of the timeline of a message. `sentAgain`: the response of the carrier was lost \
          and the message was sent again. `lateReceipt`: a delivery receipt arrived after the \
          message had been marked as failed.");
-    FailureCode, "FailureCode", one_of(Self::ALL.iter().map(|c| c.name()), &failures());
-    Encoding, "Encoding", one_of([Self::Gsm7, Self::Ucs2].iter().map(|e| e.name()),
+    FailureCode, "FailureCode", open_enum(Self::ALL.iter().map(|c| c.name()), &failures());
+    Encoding, "Encoding", open_enum([Self::Gsm7, Self::Ucs2].iter().map(|e| e.name()),
         "The encoding of a text. With `GSM_7`, a single part has 160 characters, and each of \
          several parts has 153. With `UCS_2`, for characters outside the GSM alphabet, they have \
          70 and 67.");
-    Keyword, "Keyword", one_of([Self::Stop, Self::Start, Self::Help].iter().map(|k| k.name()),
+    Keyword, "Keyword", open_enum([Self::Stop, Self::Start, Self::Help].iter().map(|k| k.name()),
         "The keyword of an inbound message, regardless of spelling.");
-    OptoutSource, "OptoutSource", one_of([Self::Reply, Self::Api, Self::Import].iter().map(|s| s.name()),
+    OptoutSource, "OptoutSource", open_enum([Self::Reply, Self::Api, Self::Import].iter().map(|s| s.name()),
         "The source of an opt-out: a reply of STOP, the API, or an imported file.");
     MessageText, "MessageText",
         field("The text of the message. A message has at most 10 parts: 1,530 characters of the \

@@ -1,4 +1,4 @@
-//! Phone numbers of recipients, and countries.
+//! Phone numbers of recipients.
 
 use rlibphonenumber::{
     NumberLengthType, PHONE_NUMBER_UTIL, PhoneNumber, PhoneNumberFormat, ValidationError,
@@ -83,17 +83,6 @@ impl Recipient {
             return None;
         }
         digits.parse().ok().map(Self)
-    }
-
-    /// Returns the country of the number. A range that the metadata does not know belongs to the
-    /// main country of its country code (the USA for 1). Returns `None` for numbers without a
-    /// country, such as satellite phones.
-    pub fn country(self) -> Option<CountryCode> {
-        let number = self.split()?;
-        let region = PHONE_NUMBER_UTIL
-            .get_region_for_number(&number)
-            .or_else(|| PHONE_NUMBER_UTIL.get_region_for_country_code(number.country_code))?;
-        CountryCode::parse(&region.as_region_str())
     }
 
     /// Splits off the country code; returns `None` if there is no such code. No country code is a
@@ -200,30 +189,6 @@ fn check_length(number: &PhoneNumber) -> Result<(), BadRecipient> {
 /// Returns the number of digits of `n`.
 fn count_digits(n: u64) -> u32 {
     n.checked_ilog10().map_or(1, |log| log + 1)
-}
-
-/// A country as an ISO 3166-1 alpha-2 code: `GB`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct CountryCode([u8; 2]);
-
-impl CountryCode {
-    /// Parses two capital letters. Whether the country exists is not checked.
-    pub fn parse(text: &str) -> Option<Self> {
-        let letters: [u8; 2] = text.as_bytes().try_into().ok()?;
-        let capitals = letters.iter().all(u8::is_ascii_uppercase);
-        capitals.then_some(Self(letters))
-    }
-
-    /// Returns the two letters.
-    pub fn as_str(&self) -> &str {
-        str::from_utf8(&self.0).unwrap_or_default()
-    }
-}
-
-impl fmt::Display for CountryCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 #[cfg(test)]
@@ -355,31 +320,6 @@ mod tests {
     }
 
     #[test]
-    fn countries_are_recognized() {
-        for (number, country) in [
-            (447_700_900_123, Some("GB")),
-            (447_781_123_456, Some("GG")),
-            (14_155_552_671, Some("US")),
-            (14_165_552_671, Some("CA")),
-            (18_765_552_671, Some("JM")),
-            (19_995_552_671, Some("US")),
-            (79_123_456_789, Some("RU")),
-            (77_011_234_567, Some("KZ")),
-            (390_612_345_678, Some("IT")),
-            (390_669_812_345, Some("VA")),
-            (6_598_234_567, Some("SG")),
-            (80_012_345_678, None),
-            (999_123_456, None),
-            (0, None),
-        ] {
-            let found = Recipient(number).country();
-            assert_eq!(found.as_ref().map(CountryCode::as_str), country, "{number}");
-        }
-        assert_eq!(CountryCode::parse("gb"), None);
-        assert_eq!(CountryCode::parse("GBR"), None);
-    }
-
-    #[test]
     fn no_country_code_is_a_prefix_of_another() {
         let codes: Vec<i32> = PHONE_NUMBER_UTIL.get_supported_calling_codes().collect();
         for code in &codes {
@@ -416,11 +356,6 @@ mod tests {
         fn any_text_is_parsed_without_panic(text: String) {
             let _ = text.parse::<Recipient>();
             let _ = Recipient::from_digits(&text);
-        }
-
-        #[test]
-        fn any_number_can_be_asked_for_its_country(number: u64) {
-            let _ = Recipient(number).country();
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Forwarder {
 impl Forwarder {
     /// Creates a forwarder of an account to this URL.
     pub fn new(names: NameResolution, account: AccountId, target: WebhookUrl) -> Self {
-        Self { client: HttpClient::new(names), account, target: Arc::new(target) }
+        Self { client: HttpClient::new(names, &[]), account, target: Arc::new(target) }
     }
 
     /// Forwards one POST with its headers and returns the response status.

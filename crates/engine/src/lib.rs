@@ -17,6 +17,7 @@ mod worker;
 mod workers;
 
 pub use forward::Forwarder;
+pub use http::authorities::{Authorities, read_authorities};
 pub use mail::Mailer;
 pub use worker::{PeriodicTask, Worker};
 pub use workers::{ConfiguredCarrier, Engine, run};

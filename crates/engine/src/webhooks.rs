@@ -4,6 +4,7 @@
 mod circuit_breaker;
 pub(crate) mod endpoint_worker;
 mod post;
+pub(crate) mod request_slots;
 
 use crate::webhooks::endpoint_worker::{EndpointConfig, EndpointWorker, WorkerDeps};
 use crate::worker::{PeriodicTask, Worker};

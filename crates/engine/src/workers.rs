@@ -3,11 +3,13 @@
 use crate::bind_status::{self, WatchedCarrier};
 use crate::dispatch::Dispatcher;
 use crate::handsets;
+use crate::http::authorities::Authorities;
 use crate::http::client::HttpClient;
 use crate::mail::{self, Mailer};
 use crate::maintenance;
 use crate::webhooks;
 use crate::webhooks::endpoint_worker::WorkerDeps;
+use crate::webhooks::request_slots::RequestSlots;
 use heliograph_carrier::carrier::Carrier;
 use heliograph_carrier::link_status::LinkStatus;
 use heliograph_carrier::smsc::simulator::Simulator;
@@ -17,7 +19,7 @@ use heliograph_service::kernel::writer::Writer;
 use heliograph_service::messaging::dispatch::DispatchQueues;
 use heliograph_service::webhooks::events::DeliveryQueues;
 use std::sync::Arc;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 /// The dependencies of the workers.
@@ -36,6 +38,8 @@ pub struct Engine {
     pub simulator: Simulator,
     /// The mailer, if a mail server is configured.
     pub mailer: Option<Mailer>,
+    /// The certificate authorities that webhooks trust in addition to the public ones.
+    pub authorities: Authorities,
 }
 
 /// A carrier and its settings.
@@ -50,9 +54,6 @@ pub struct ConfiguredCarrier {
     pub window: usize,
 }
 
-/// The node-wide limit of concurrent webhook requests: half of the usual limit of open files.
-const MAX_REQUESTS: usize = 512;
-
 /// Returns how many messages to lease ahead for a carrier with this window. After a crash, at most
 /// this many may be sent twice.
 const fn claim_ahead(window: usize) -> usize {
@@ -62,8 +63,8 @@ const fn claim_ahead(window: usize) -> usize {
 
 /// Runs all workers until `stop` turns true and each has released its leases.
 pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
-    let Engine { context, writer, message_queues, delivery_queues, carriers, simulator, mailer } =
-        engine;
+    let Engine { context, writer, message_queues, delivery_queues, carriers, .. } = engine;
+    let Engine { simulator, mailer, authorities, .. } = engine;
     let mut workers = JoinSet::new();
     let (status_changed, mut links) = (Arc::new(Notify::new()), Vec::new());
     for ConfiguredCarrier { id, name, carrier, window } in carriers {
@@ -76,14 +77,13 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
         workers.spawn(dispatcher.run());
     }
     workers.spawn(bind_status::run(context.clone(), links, status_changed, stop.clone()));
-    let client = HttpClient::new(context.names.clone());
-    let request_slots = Arc::new(Semaphore::new(MAX_REQUESTS));
+    let client = HttpClient::new(context.names.clone(), &authorities.0);
     let deps = WorkerDeps {
         context: context.clone(),
         writer: writer.clone(),
         queues: delivery_queues,
         client,
-        request_slots,
+        request_slots: RequestSlots::default(),
         stop: stop.clone(),
     };
     workers.spawn(webhooks::run(deps));

@@ -70,7 +70,7 @@ impl ClientAddress {
 
     /// Returns the address to which the limits of one client apply. The local machine has none: it
     /// may be a reverse proxy, behind which all clients have the same address.
-    pub(crate) fn limited(&self) -> Option<IpAddr> {
+    pub fn limited(&self) -> Option<IpAddr> {
         (!self.ip.is_loopback()).then(|| client_network(self.ip))
     }
 }
@@ -85,10 +85,7 @@ pub(crate) fn client_network(address: IpAddr) -> IpAddr {
 }
 
 /// Returns the entries of a list header, which may occur several times, in order.
-fn entries<'a>(
-    headers: &'a HeaderMap,
-    name: HeaderName,
-) -> impl DoubleEndedIterator<Item = &'a str> {
+fn entries(headers: &HeaderMap, name: HeaderName) -> impl DoubleEndedIterator<Item = &str> {
     // An unreadable value is an entry, too, at which the search for the client ends.
     let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("unreadable"));
     values.flat_map(|value| value.split(',')).map(str::trim)

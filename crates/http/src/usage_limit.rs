@@ -36,6 +36,11 @@ impl<K: Copy + Eq + Hash> UsageLimit<K> {
         share.grow(amount, max).then_some(share)
     }
 
+    /// Returns the amount that a user holds.
+    pub fn used(&self, user: K) -> usize {
+        self.all().get(&user).copied().unwrap_or(0)
+    }
+
     fn all(&self) -> MutexGuard<'_, HashMap<K, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

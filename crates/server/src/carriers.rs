@@ -169,9 +169,20 @@ pub(crate) async fn settings(
             base_url_configured: config.server.public_url.is_some(),
             mail_enabled: config.mail.smtp_url.is_some(),
         },
-        egress_policy: EgressPolicy::allowing(config.webhooks.allow_private.clone()),
+        egress_policy: EgressPolicy::allowing(config.webhooks.allow_private.clone())
+            .with_ports(config.webhooks.ports.clone()),
         webhook_timeout: Duration::from_secs(config.webhooks.timeout_seconds),
-        webhook_retention: Duration::from_secs(config.webhooks.retention_days * 86_400),
+        webhook_retention: days(config.webhooks.retention_days),
+        test_message_retention: Some(config.retention.test_messages_days)
+            .filter(|n| *n > 0)
+            .map(days),
+        live_message_retention: Some(config.retention.live_messages_days)
+            .filter(|n| *n > 0)
+            .map(days),
     };
     Ok((settings, numbers))
+}
+
+const fn days(count: u64) -> Duration {
+    Duration::from_secs(count * 86_400)
 }

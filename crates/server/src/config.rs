@@ -6,7 +6,7 @@ mod show;
 mod validation;
 
 use anyhow::{Context, bail};
-pub(crate) use sections::{CarrierKind, Config, LogFormat, SignUp, TelemetryConfig};
+pub(crate) use sections::{CarrierKind, Config, LogFormat, NumberConfig, SignUp, TelemetryConfig};
 pub(crate) use show::{json, toml};
 use std::collections::HashMap;
 use std::path::Path;
@@ -44,8 +44,14 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("database", "sealing_key", Kind::Text),
     ("accounts", "sign_up", Kind::Text),
     ("accounts", "currency", Kind::Text),
-    ("limits", "requests_per_second", Kind::Number),
     ("limits", "max_in_flight", Kind::Number),
+    ("limits", "requests_per_second", Kind::Number),
+    ("limits", "event_streams", Kind::Number),
+    ("limits", "webhook_endpoints", Kind::Number),
+    ("limits", "test_messages_per_day", Kind::Number),
+    ("limits", "invitations_per_day", Kind::Number),
+    ("limits", "mails_per_day", Kind::Number),
+    ("limits", "stored_rows", Kind::Number),
     ("rates", "default", Kind::Text),
     ("rates", "file", Kind::Text),
     ("optouts", "stop_reply", Kind::Text),
@@ -54,7 +60,11 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("webhooks", "timeout_seconds", Kind::Number),
     ("webhooks", "allow_private", Kind::List),
     ("webhooks", "dns_servers", Kind::List),
+    ("webhooks", "ports", Kind::List),
+    ("webhooks", "ca_file", Kind::Text),
     ("webhooks", "retention_days", Kind::Number),
+    ("retention", "test_messages_days", Kind::Number),
+    ("retention", "live_messages_days", Kind::Number),
     ("mail", "smtp_url", Kind::Text),
     ("mail", "from", Kind::Text),
     ("telemetry", "log", Kind::Text),
@@ -336,6 +346,8 @@ mod tests {
             ("[server]\ntrusted_proxies = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
             ("[server]\ntrusted_proxies = ['proxy']", [("A", "b")], "use an address, or CIDR"),
             ("[telemetry]\nmetrics_token = 'short'", [("A", "b")], "at least 16 characters"),
+            ("[webhooks]\nports = ['http']", [("A", "b")], "use a port such as 443"),
+            ("[retention]\ntest_messages_days = 33", [("A", "b")], "0, or from 34 to 36500"),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
             (
                 "[[carriers]]\nname = 'a'\nkind = 'simulated'\nstatus_map = { '97' = 'temporary' }",

@@ -81,6 +81,22 @@ pub(crate) fn lock(data: &Path) -> anyhow::Result<File> {
     }
 }
 
+/// Returns whether a service holds the lock of the data directory.
+pub(crate) fn is_locked(data: &Path) -> anyhow::Result<bool> {
+    let path = data.join("lock");
+    let file = match File::open(&path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+        file => file.with_context(|| format!("failed to read {}", path.display()))?,
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(e)) => {
+            Err(e).with_context(|| format!("failed to lock {}", path.display()))
+        }
+    }
+}
+
 /// Returns the identity by which a node recognises the leases of its previous run; created on the
 /// first start.
 pub(crate) fn node_identity(data: &Path) -> anyhow::Result<Uuid> {
@@ -100,33 +116,93 @@ pub(crate) fn node_identity(data: &Path) -> anyhow::Result<Uuid> {
     }
 }
 
+/// The name of the key file in the data directory.
+const KEY: &str = "sealing.key";
+/// The name of the file that `heliograph seal rotate` writes before it changes the database.
+const NEXT_KEY: &str = "sealing.key.new";
+/// The name of the file that keeps the key before the last rotation.
+const OLD_KEY: &str = "sealing.key.old";
+
 /// Returns the key that encrypts stored secrets: the configured one, or `sealing.key` in the data
 /// directory, which is created if missing.
 pub(crate) fn sealing_key(config: &Config) -> anyhow::Result<SealingKey> {
     if let Some(key) = config.sealing_key()? {
         return Ok(key);
     }
-    let path = create(config)?.join("sealing.key");
+    let path = create(config)?.join(KEY);
     if !path.exists() {
-        create_key(&path).with_context(|| format!("failed to write {}", path.display()))?;
+        create_first_key(&path).with_context(|| format!("failed to write {}", path.display()))?;
     }
-    let text = std::fs::read_to_string(&path)
+    read_key(&path)
+}
+
+/// Returns the path of the key file if it is needed and does not exist.
+pub(crate) fn missing_key(config: &Config) -> Option<PathBuf> {
+    let path = Path::new(&config.server.data_dir).join(KEY);
+    (config.database.sealing_key.is_none() && !path.exists()).then_some(path)
+}
+
+/// Returns the key of a rotation that was interrupted, if there is one.
+pub(crate) fn next_key(config: &Config) -> anyhow::Result<Option<SealingKey>> {
+    let path = Path::new(&config.server.data_dir).join(NEXT_KEY);
+    match config.database.sealing_key.is_none() && path.exists() {
+        true => read_key(&path).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Writes the key of a rotation. A file that an interrupted rotation left is replaced: the database
+/// was opened with the current key, so nothing is sealed with that one.
+pub(crate) fn create_next_key(data: &Path) -> anyhow::Result<SealingKey> {
+    let path = data.join(NEXT_KEY);
+    let failed = || format!("failed to write {}", path.display());
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e).with_context(failed),
+        _ => {}
+    }
+    create_key(&path).with_context(failed)
+}
+
+/// Makes the key of a rotation the current one, keeps the old one, and returns the path.
+pub(crate) fn activate_next_key(data: &Path) -> anyhow::Result<PathBuf> {
+    let (path, old) = (data.join(KEY), data.join(OLD_KEY));
+    let activate = || {
+        std::fs::copy(&path, &old)?;
+        File::open(&old)?.sync_all()?;
+        std::fs::rename(data.join(NEXT_KEY), &path)?;
+        File::open(data)?.sync_all()
+    };
+    activate().with_context(|| format!("failed to replace {}", path.display()))?;
+    Ok(path)
+}
+
+fn read_key(path: &Path) -> anyhow::Result<SealingKey> {
+    let text = std::fs::read_to_string(path)
         .with_context(|| format!("failed to read {}", path.display()))?;
     SealingKey::parse(&text).with_context(|| {
         format!("{} is not a valid sealing key; restore it from your backup", path.display())
     })
 }
 
-/// Creates the key file atomically: written under another name, then linked, so that a concurrent
-/// reader never sees half of it and the first writer wins.
-fn create_key(path: &Path) -> anyhow::Result<()> {
+/// Creates a file with a fresh key, which must not exist, and syncs it to disk.
+pub(crate) fn create_key(path: &Path) -> anyhow::Result<SealingKey> {
     let mut random = [0; KEY_BYTES];
     getrandom::fill(&mut random)
         .context("failed to read random bytes from the operating system")?;
-    let part = path.with_extension(std::process::id().to_string());
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-    writeln!(file, "{}", SealingKey::from_random(random).reveal())?;
+    let key = SealingKey::from_random(random);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{}", key.reveal())?;
     file.sync_all()?;
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(directory)?.sync_all()?;
+    Ok(key)
+}
+
+/// Creates the first key file atomically: written under another name, then linked, so that a
+/// concurrent reader never sees half of it and the first writer wins.
+fn create_first_key(path: &Path) -> anyhow::Result<()> {
+    let part = path.with_extension(std::process::id().to_string());
+    create_key(&part)?;
     let linked = std::fs::hard_link(&part, path);
     std::fs::remove_file(&part)?;
     match linked {

@@ -1,5 +1,6 @@
 //! The `heliograph` binary: parses the command line and runs the selected command.
 
+mod account_lookup;
 mod carriers;
 mod certificate_reload;
 mod commands;
@@ -23,9 +24,10 @@ mod simulator;
 mod system;
 mod telemetry;
 mod welcome;
+mod writer_thread;
 
-use clap::Parser;
 use commands::{Cli, CliCommand};
+use output::UsageError;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -34,7 +36,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     // Files contain message texts, phone numbers and secrets: make them readable by the owner only.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let (file, json) = (cli.config.clone(), cli.json);
     let result = match cli.command() {
         CliCommand::Serve(args) => serve::main(&file, &args),
@@ -43,6 +45,10 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
+        Err(e) if e.is::<UsageError>() => {
+            output::print_error(false, &e);
+            ExitCode::from(2)
+        }
         Err(e) => {
             output::print_error(json, &e);
             ExitCode::FAILURE

@@ -1,21 +1,21 @@
 //! The `heliograph serve` command: wires up all layers, runs the node and shuts it down gracefully.
 
-use crate::config::Config;
+use crate::config::{Config, NumberConfig};
 use crate::http::HttpSettings;
 use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
-use crate::welcome::Place;
-use crate::{carriers, certificate_reload, config, data_dir, http, key_usage};
-use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome};
+use crate::welcome::WelcomePlaces;
+use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http, key_usage};
+use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
 use heliograph_api::{ApiState, ProblemDocuments, RateLimit};
-use heliograph_dashboard::{DashboardState, SignInThrottle};
+use heliograph_dashboard::{DashboardState, LiveUpdates, PageRate, SignInThrottle};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
-use heliograph_engine::{Engine, Mailer};
+use heliograph_engine::{Authorities, Engine, Mailer};
 use heliograph_http::{CertificateReloader, ServerOptions, Tls, TrustedProxies, read_certificate};
-use heliograph_service::group_commit;
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::identity::api_keys::Keyring;
 use heliograph_service::identity::passwords::{self, Passwords};
@@ -29,7 +29,6 @@ use heliograph_service::webhooks::events::DeliveryQueues;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{self, Signal, SignalKind};
 use tokio::sync::{Notify, watch};
@@ -77,6 +76,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let hangup = unix::signal(SignalKind::hangup())?;
     let (certificate, files) = (certificate(&config)?, open_files());
     mailer(&config)?;
+    authorities(&config)?;
     refuse_unsafe(&config)?;
     let data = data_dir::create(&config)?;
     tracing::info!(path = %data_dir::absolute(&config).display(), "data directory");
@@ -88,7 +88,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
     let (_settings, settings) = watch::channel(Arc::new(settings));
-    let context = service_context::build(&config, db, node, settings)?;
+    let context = service_context::build(&config, db, node, settings).await?;
     carriers::preflight(&context, &config, roles).await?;
     assign_numbers(&context, &config).await?;
     let (message_queues, delivery_queues) = (DispatchQueues::default(), DeliveryQueues::default());
@@ -98,7 +98,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
         dispatch_queues: message_queues.clone(),
         delivery_queues: delivery_queues.clone(),
     };
-    let writer = start_writer(deps, inbox)?;
+    let writer = writer_thread::start(deps, inbox)?;
     let mut running = RunningNode::new(writer, config.limits.max_in_flight);
     let keyring = Keyring::default();
     let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
@@ -116,27 +116,17 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     if roles.contains(&NodeRole::Engine) {
         node.start_engine(numbers, &mut running).await?;
     }
+    if let Some(listener) = metrics_listener {
+        node.start_metrics(files, listener, &mut running)?;
+    }
     if let Some(listener) = listener {
         node.start_web(tls, files, listener, &mut running).await?;
     }
     // The writer ends when its last handle is gone.
     drop(node);
-    if let Some(listener) = metrics_listener {
-        let problems = ProblemDocuments::default();
-        let options = ServerOptions {
-            gate: running.drain_controller.gate(),
-            proxies: TrustedProxies::default(),
-            tls: None,
-            open_files: files,
-            errors: http::error_documents(&context, problems),
-        };
-        let access = metrics_access::own_listener(&config)?;
-        tracing::info!(address = %listener.local_addr()?, "serving metrics");
-        running.web.spawn(http::run_metrics(listener, access, context.clone(), options));
-    }
     let result = running.until_stopped().await;
     key_usage::flush(&context, &keyring).await;
-    rate_limit_share::leave(&context, config.limits.requests_per_second).await;
+    rate_limit_share::leave(&context).await;
     result
 }
 
@@ -168,8 +158,29 @@ impl Node<'_> {
             carriers,
             simulator,
             mailer: mailer(self.config)?,
+            authorities: authorities(self.config)?,
         };
         running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
+        Ok(())
+    }
+
+    /// Starts the listener that serves nothing but the metrics. `files` is the limit of open files.
+    fn start_metrics(
+        &self,
+        files: usize,
+        listener: TcpListener,
+        running: &mut RunningNode,
+    ) -> anyhow::Result<()> {
+        let options = ServerOptions {
+            gate: running.drain_controller.gate(),
+            proxies: TrustedProxies::default(),
+            tls: None,
+            open_files: files,
+            errors: http::error_documents(&self.context, ProblemDocuments::default()),
+        };
+        let access = metrics_access::own_listener(self.config)?;
+        tracing::info!(address = %listener.local_addr()?, "serving metrics");
+        running.web.spawn(http::run_metrics(listener, access, self.context.clone(), options));
         Ok(())
     }
 
@@ -182,20 +193,20 @@ impl Node<'_> {
         running: &mut RunningNode,
     ) -> anyhow::Result<()> {
         announce(&self.context, self.config, listener.local_addr()?).await?;
-        let limit = self.config.limits.requests_per_second;
-        let (share, shares) = watch::channel(limit);
+        let (nodes, sharing) = watch::channel(1);
         let stop = running.stop.subscribe();
-        let task = rate_limit_share::run(self.context.clone(), limit, share, stop);
-        running.background.spawn(task);
+        running.background.spawn(rate_limit_share::run(self.context.clone(), nodes, stop));
         let (context, writer) = (self.context.clone(), self.writer.clone());
         let gate = running.drain_controller.gate();
         let dashboard = DashboardState {
             context: context.clone(),
             writer: writer.clone(),
             sign_in_throttle: SignInThrottle::new(start_hashing()?),
+            page_rate: PageRate::default(),
+            live_updates: LiveUpdates::default(),
             gate: gate.clone(),
         };
-        let rate_limit = RateLimit::new(shares);
+        let rate_limit = RateLimit::new(sharing);
         let server = &self.config.server;
         let problems = ProblemDocuments { base_url: server.public_base_url() };
         let options = ServerOptions {
@@ -213,23 +224,43 @@ impl Node<'_> {
     }
 }
 
-/// Assigns the configured phone numbers to their accounts.
+/// Assigns the configured phone numbers to their accounts. A number that belongs to another account
+/// is not moved, because a mistake would redirect messages silently.
 async fn assign_numbers(context: &Context, config: &Config) -> anyhow::Result<()> {
-    let numbers =
-        config.numbers.iter().map(|n| (n.number.clone(), n.account.trim().to_lowercase()));
-    let numbers: Vec<_> = numbers.collect();
-    match numbers::assign(context, &numbers).await {
-        Err(Error::Conflict(ConflictReason::UnknownAccount(email))) => {
-            bail!("numbers: there is no account for {email}: see 'heliograph account list'")
+    for NumberConfig { number, account } in &config.numbers {
+        let account = account_lookup::find(context, account).await.context("numbers")?;
+        match numbers::assign(context, number, account.id).await {
+            Err(Error::Conflict(ConflictReason::NumberAssigned(owner))) => {
+                let owner = account_lookup::find(context, &AccountRef::Id(owner)).await?;
+                bail!(
+                    "numbers: {number} belongs to account {} ({}), but [[numbers]] names account {} ({}); to move it, run \
+                     'heliograph number move {number} --account {}'; to keep it, set account = \"{}\" in [[numbers]]",
+                    owner.id,
+                    owner.name,
+                    account.id,
+                    account.name,
+                    account.id,
+                    owner.id
+                )
+            }
+            other => other?,
         }
-        other => Ok(other?),
     }
+    Ok(())
 }
 
 /// Loads the TLS certificate, if one is configured.
 fn certificate(config: &Config) -> anyhow::Result<Option<(Tls, CertificateReloader)>> {
     let Some((cert, key)) = config.server.tls()? else { return Ok(None) };
     read_certificate(cert, key).context("server.tls_cert, server.tls_key").map(Some)
+}
+
+/// Reads the additional certificate authorities of webhooks.
+fn authorities(config: &Config) -> anyhow::Result<Authorities> {
+    let Some(path) = &config.webhooks.ca_file else { return Ok(Authorities::default()) };
+    heliograph_engine::read_authorities(path)
+        .map_err(anyhow::Error::msg)
+        .context("webhooks.ca_file")
 }
 
 /// Creates the mailer, if mail is configured.
@@ -281,16 +312,8 @@ async fn announce(context: &Context, config: &Config, address: SocketAddr) -> an
     let scheme = if config.server.tls()?.is_some() { "https" } else { "http" };
     let data = data_dir::absolute(config).display().to_string();
     let data = if data_dir::is_in_clone(config) { format!("{data}{IN_CLONE}") } else { data };
-    let place = Place { base: &format!("{scheme}://{address}"), data: &data };
+    let place = WelcomePlaces { base: &format!("{scheme}://{address}"), data: &data };
     welcome::print_once(context, &config.accounts.currency, place).await?;
     tracing::info!(scheme, %address, "listening");
     Ok(())
-}
-
-/// Starts the writer (group commit) on a thread of its own: on SQLite its statements block the
-/// calling thread, and on PostgreSQL the writer drives its own connection.
-fn start_writer(deps: WriterDeps, inbox: writer::Inbox) -> anyhow::Result<JoinHandle<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let body = move || runtime.block_on(group_commit::run::run(deps, inbox));
-    Ok(std::thread::Builder::new().name("writer".to_owned()).spawn(body)?)
 }

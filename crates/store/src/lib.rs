@@ -20,6 +20,7 @@ pub mod webhooks;
 
 pub use db::bulk::BulkQuery;
 pub use db::installation::verify_sealing_key;
+pub use db::key_rotation::rotate_sealing_key;
 pub use db::sealing::{KEY_BYTES, SealingKey};
 pub use db::{Conn, Db, Options, Schema, Tx};
 pub use error::{StoreError, StoreResult};

@@ -2,12 +2,14 @@
 
 use crate::database::TestDb;
 use crate::resolver::TestResolver;
+use heliograph_domain::account_limit::{AccountLimit, AccountLimits};
 use heliograph_domain::carrier::{Route, RoutingTable};
 use heliograph_domain::egress_policy::EgressPolicy;
 use heliograph_domain::money::Amount;
 use heliograph_domain::rate::Rates;
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::group_commit::run;
+use heliograph_service::kernel::account_limits::LimitTable;
 use heliograph_service::kernel::context::{Context, KeywordReplies, Settings, SignUpSettings};
 use heliograph_service::kernel::name_resolution::NameResolution;
 use heliograph_service::kernel::notifier::ChangeNotifier;
@@ -55,6 +57,8 @@ pub async fn node_context(db: &TestDb, connections: Db, identity: u128) -> Conte
         egress_policy: EgressPolicy::default(),
         webhook_timeout: Duration::from_secs(15),
         webhook_retention: Duration::from_secs(30 * 86_400),
+        test_message_retention: Some(Duration::from_secs(35 * 86_400)),
+        live_message_retention: None,
     };
     Context {
         db: connections,
@@ -64,8 +68,18 @@ pub async fn node_context(db: &TestDb, connections: Db, identity: u128) -> Conte
         notifier: ChangeNotifier::default(),
         names: NameResolution::new(TestResolver),
         node,
+        limits: LimitTable::new(limits()),
         settings: watch::channel(Arc::new(settings)).1,
     }
+}
+
+/// Returns the default limits, without a rate limit, whose headers depend on the time of the
+/// process.
+fn limits() -> AccountLimits {
+    AccountLimits::new(|limit| match limit {
+        AccountLimit::RequestsPerSecond => 0,
+        other => AccountLimits::default().get(other),
+    })
 }
 
 /// A running writer (group commit). Dropping it stops the writer at its next wait, also if other

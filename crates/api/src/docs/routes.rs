@@ -1,6 +1,6 @@
 //! `GET /v1/openapi.json`, and the pages under `/docs`.
 
-use crate::docs::{errors, reference};
+use crate::docs::{errors, guides, reference};
 use crate::error::Problem;
 use crate::error::code::ProblemCode;
 use crate::openapi::document::HEALTH;
@@ -48,6 +48,10 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>(document: &OpenApi) -> Ro
         .route("/docs/errors", html(errors::list()))
         .route("/docs/style.css", served(StaticAsset::new("text/css; charset=utf-8", STYLE)))
         .route("/docs/icon.svg", served(StaticAsset::new("image/svg+xml", ICON)));
+    router = router.route(guides::PATH, html(guides::list()));
+    for guide in guides::ALL {
+        router = router.route(&guide.path(), html(guides::page(guide)));
+    }
     for code in ProblemCode::ALL {
         router = router.route(&code.docs_path(), html(errors::page(&json, *code)));
     }

@@ -123,7 +123,7 @@ fn kind(schema: &Value) -> TypeRef {
     let plain = match types.and_then(|t| t.iter().find_map(|t| t.as_str().filter(|t| *t != "null")))
     {
         Some(name) => name,
-        None => text(item, "type"),
+        None => text(enumeration(item), "type"),
     };
     match ref_name(item) {
         Some(name) => TypeRef { before, name: name.to_owned(), linked: true, after },
@@ -132,6 +132,12 @@ fn kind(schema: &Value) -> TypeRef {
         }
         None => TypeRef { before, name: plain.to_owned(), linked: false, after },
     }
+}
+
+/// Returns the known values of an enumeration that can get more, or the schema itself.
+fn enumeration(schema: &Value) -> &Value {
+    let choices = schema.get("anyOf").and_then(Value::as_array);
+    choices.and_then(|c| c.iter().find(|c| c.get("enum").is_some())).unwrap_or(schema)
 }
 
 fn limits(schema: &Value) -> Vec<String> {
@@ -146,7 +152,7 @@ fn limits(schema: &Value) -> Vec<String> {
     limits.extend(range(number("minimum"), number("maximum"), ""));
     limits.extend(range(number("minLength"), number("maxLength"), " characters"));
     limits.extend(range(None, number("maxItems"), " items"));
-    if let Some(choices) = schema.get("enum").and_then(Value::as_array) {
+    if let Some(choices) = enumeration(schema).get("enum").and_then(Value::as_array) {
         let names: Vec<_> =
             choices.iter().map(|c| format!("`{}`", c.as_str().unwrap_or("false"))).collect();
         limits.push(names.join(", "));

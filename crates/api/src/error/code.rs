@@ -115,7 +115,8 @@ codes! {
          request had no effect.",
         "Use a new key for each new request. To retry a request, send exactly the same body.";
     RateLimited = TOO_MANY_REQUESTS, "rate_limited", "Too many requests",
-        "The API key exceeded its rate limit. This request had no effect.",
+        "The API key exceeded its rate limit, or the account the number of test messages that it \
+         may send in a day. `detail` tells which. This request had no effect.",
         "Wait for the number of seconds in `Retry-After`, then retry. Spread requests over time \
          instead of sending them in bursts.";
     HeadersTooLarge = REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", "Request headers too large",

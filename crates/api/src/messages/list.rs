@@ -4,7 +4,7 @@ use crate::auth;
 use crate::error::Problem;
 use crate::error::fault::FaultCode;
 use crate::messages::view::MessageView;
-use crate::openapi::input_types::PhoneNumberInput;
+use crate::openapi::input_types::{OriginatorInput, PhoneNumberInput};
 use crate::openapi::operation::Operation;
 use crate::query::{PageParams, QueryParams};
 use crate::state::ApiState;
@@ -13,13 +13,13 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::MessageStatus;
+use heliograph_domain::openapi::closed_enum;
 use heliograph_domain::time::{Day, Timestamp};
 use heliograph_service::messaging::messages::{self, MessageFilter};
 use std::str::FromStr;
 use std::sync::Arc;
-use utoipa::openapi::Ref;
+use utoipa::PartialSchema;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type};
-use utoipa::{PartialSchema, ToSchema};
 use uuid::Uuid;
 
 pub(crate) fn operation() -> Operation {
@@ -32,12 +32,13 @@ pub(crate) fn operation() -> Operation {
              contain fewer than `limit` messages, or none, and still have a `nextCursor`. Only a \
              page whose `nextCursor` is null is the last one.",
         )
-        .query_param(
+        .query_list_param(
             "status",
-            "Filter by status.",
-            Ref::from_schema_name(<MessageStatus as ToSchema>::name()),
+            "Filter by status: one status, or several separated by commas, like `QUEUED,SENT`.",
+            closed_enum(MessageStatus::ALL.iter().map(|s| s.name()), None),
         )
         .query_param("recipient", "Filter by recipient.", PhoneNumberInput::schema())
+        .query_param("originator", "Filter by originator.", OriginatorInput::schema())
         .query_param("reference", "Filter by exact reference.", text(r"^[^\x00]*$", None))
         .query_param("campaignId", "Filter by campaign.", text("", Some("uuid")))
         .query_param(
@@ -82,8 +83,9 @@ pub(crate) async fn list(
 
 fn filter(params: &mut QueryParams<'_>) -> MessageFilter {
     MessageFilter {
-        status: params.parsed("status", FaultCode::InvalidValue, read),
+        statuses: params.parsed("status", FaultCode::InvalidValue, statuses).unwrap_or_default(),
         recipient: params.parsed("recipient", FaultCode::InvalidNumber, read),
+        originator: params.parsed("originator", FaultCode::InvalidOriginator, read),
         reference: params.text("reference").map(std::borrow::Cow::into_owned),
         campaign: params.parsed("campaignId", FaultCode::InvalidValue, |text| {
             text.parse().map_err(|_| "campaignId must be a UUID".to_owned())
@@ -91,6 +93,11 @@ fn filter(params: &mut QueryParams<'_>) -> MessageFilter {
         from: params.parsed("from", FaultCode::InvalidTime, |text| time(text, |day| day.start)),
         to: params.parsed("to", FaultCode::InvalidTime, |text| time(text, |day| day.end)),
     }
+}
+
+/// Parses statuses that are separated by commas.
+fn statuses(text: &str) -> Result<Vec<MessageStatus>, String> {
+    text.split(',').map(read).collect()
 }
 
 fn read<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {

@@ -23,17 +23,18 @@ use heliograph_domain::money::Amount;
 use heliograph_domain::openapi::Currency;
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
-use heliograph_domain::text::Encoding;
-use heliograph_service::billing::price::Quote;
+use heliograph_domain::text::{self, Encoding, non_gsm};
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::error::Error;
-use heliograph_service::messaging::messages::{self, SendRequest};
+use heliograph_service::messaging::messages::{self, DryRun, SendRequest};
 use serde::Serialize;
 use serde_json::json as value;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
 const BODY_LIMIT: usize = 1 << 20;
+/// The largest number of characters that a quote lists.
+const MAX_NON_GSM: usize = 20;
 
 /// The path of [`send_sms`].
 pub(crate) const SEND_SMS: &str = "/v1/send/sms";
@@ -147,8 +148,8 @@ pub(crate) async fn send_sms(
     if dry_run {
         // No transaction follows that would check the key again.
         let caller = Box::pin(auth::authenticate_again(&app, headers)).await?;
-        let quote = messages::dry_run(&app.context, &caller, &request).await?;
-        return Ok(json(StatusCode::OK, &quoted(&request, quote, &caller)));
+        let done = messages::dry_run(&app.context, &caller, &request).await?;
+        return Ok(json(StatusCode::OK, &QuoteView::new(&request, done, &caller)));
     }
     let sent = messages::send(&app.context, &app.writer, &caller, request, key).await;
     if let (Err(Error::Unauthenticated), Some(key)) = (&sent, caller.key) {
@@ -188,6 +189,16 @@ struct QuoteView<'a> {
     price: String,
     #[schema(value_type = Currency)]
     currency: &'a str,
+    /// The number of characters that still fit into the last part, in the current encoding.
+    #[schema(minimum = 0, maximum = 160)]
+    characters_left: usize,
+    /// The distinct characters that are not in the GSM alphabet and therefore require `UCS_2`, at
+    /// most 20.
+    #[schema(max_items = 20)]
+    non_gsm_characters: Vec<String>,
+    /// The balance that is available now; null in test mode, which has no balance.
+    #[schema(value_type = Option<Amount>)]
+    available: Option<String>,
 }
 
 impl QuoteView<'static> {
@@ -200,18 +211,28 @@ impl QuoteView<'static> {
             parts: 1,
             price: Amount(42_000).to_string(),
             currency: "EUR",
+            characters_left: 138,
+            non_gsm_characters: Vec::new(),
+            available: Some(Amount(12_340_000).to_string()),
         }
     }
 }
 
-fn quoted<'a>(send: &'a SendRequest, quote: Quote, caller: &'a Caller) -> QuoteView<'a> {
-    QuoteView {
-        dry_run: true,
-        recipient: send.recipient.to_string(),
-        originator: send.originator.as_str(),
-        encoding: quote.encoding.name(),
-        parts: quote.parts,
-        price: (quote.part_price * quote.parts).to_string(),
-        currency: &caller.currency,
+impl<'a> QuoteView<'a> {
+    fn new(send: &'a SendRequest, done: DryRun, caller: &'a Caller) -> Self {
+        let DryRun { quote, available } = done;
+        let non_gsm = non_gsm::non_gsm_chars(send.text.as_str()).into_iter();
+        Self {
+            dry_run: true,
+            recipient: send.recipient.to_string(),
+            originator: send.originator.as_str(),
+            encoding: quote.encoding.name(),
+            parts: quote.parts,
+            price: (quote.part_price * quote.parts).to_string(),
+            currency: &caller.currency,
+            characters_left: text::units_left(send.text.as_str()),
+            non_gsm_characters: non_gsm.take(MAX_NON_GSM).map(String::from).collect(),
+            available: available.map(|a| a.to_string()),
+        }
     }
 }

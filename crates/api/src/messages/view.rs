@@ -22,7 +22,7 @@ use uuid::{Uuid, uuid};
 #[derive(Serialize, ToSchema)]
 #[schema(as = Message)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct MessageView<'a> {
+pub struct MessageView<'a> {
     /// The id of the message.
     #[serde(serialize_with = "as_string")]
     id: MessageId,
@@ -139,7 +139,8 @@ impl MessageView<'static> {
 }
 
 impl<'a> MessageView<'a> {
-    pub(crate) fn new(m: &'a Message, s: &'a MessageState, caller: &'a Caller) -> Self {
+    /// Returns the representation of a message of the caller's account.
+    pub fn new(m: &'a Message, s: &'a MessageState, caller: &'a Caller) -> Self {
         Self {
             id: m.id,
             recipient: m.recipient,

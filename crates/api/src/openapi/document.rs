@@ -32,8 +32,8 @@ real messages. A key can access only data of its own mode. A key has one or more
 [Errors](/docs/errors) for all codes.
 
 **Unknown fields are rejected.** A request with an unknown field or query parameter fails, so that \
-a mistyped name never changes what is sent. Responses can get new fields at any time: ignore the \
-ones that you do not know.
+a mistyped name never changes what is sent. Responses can get new fields and \
+enumerations new values at any time: ignore the ones that you do not know.
 
 **Idempotency.** Requests with an `Idempotency-Key` header are safe to retry: the same key with \
 the same body returns the same response, and the message is sent only once.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use utoipa::ToSchema;
 use utoipa::openapi::example::ExampleBuilder;
-use utoipa::openapi::path::{HttpMethod, ParameterBuilder, ParameterIn};
+use utoipa::openapi::path::{HttpMethod, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{
@@ -149,6 +149,26 @@ impl Operation {
             .required(Required::False)
             .description(Some(description))
             .schema(Some(schema));
+        self.operation.parameters.get_or_insert_default().push(RefOr::T(parameter.build()));
+        self
+    }
+
+    /// Adds an optional query parameter with one or more values, separated by commas.
+    pub(crate) fn query_list_param(
+        mut self,
+        name: &str,
+        description: &str,
+        item: impl Into<RefOr<Schema>>,
+    ) -> Self {
+        let list = ArrayBuilder::new().items(item.into()).min_items(Some(1));
+        let parameter = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Query)
+            .required(Required::False)
+            .description(Some(description))
+            .style(Some(ParameterStyle::Form))
+            .explode(Some(false))
+            .schema(Some(list));
         self.operation.parameters.get_or_insert_default().push(RefOr::T(parameter.build()));
         self
     }

@@ -4,11 +4,12 @@ use crate::error::code::ProblemCode;
 use crate::error::fault::FaultCode;
 use crate::openapi::parameters::header;
 use crate::openapi::schemas::Schemas;
+use heliograph_domain::openapi::open_enum;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use utoipa::openapi::example::{Example, ExampleBuilder};
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder, response::Responses};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -16,13 +17,18 @@ const MEDIA_TYPE: &str = "application/problem+json";
 /// The request id in the examples.
 const REQUEST_ID: &str = "01a1fd13fdac71b5af6aef0fb5c1bcea";
 
+/// The codes of planned features, listed so that clients can be written for them now.
+const RESERVED_PROBLEMS: [&str; 4] =
+    ["sender_not_allowed", "spend_limit_reached", "not_editable", "velocity_limited"];
+const RESERVED_FAULTS: [&str; 4] =
+    ["double_braces", "not_in_future", "unknown_merge_field", "unknown_time_zone"];
+
 macro_rules! names {
-    ($($type:ty, $name:literal, $names:expr, $description:literal;)+) => {$(
+    ($($type:ty, $name:literal, $names:expr, $reserved:expr, $description:literal;)+) => {$(
         impl PartialSchema for $type {
             fn schema() -> RefOr<Schema> {
-                let schema = ObjectBuilder::new().schema_type(Type::String);
-                let schema = schema.description(Some($description)).enum_values(Some($names));
-                RefOr::T(Schema::Object(schema.build()))
+                let reserved = $reserved.into_iter();
+                RefOr::T(Schema::from(open_enum($names.chain(reserved), $description).build()))
             }
         }
 
@@ -35,11 +41,13 @@ macro_rules! names {
 }
 
 names! {
-    ProblemCode, "ProblemCode", Self::ALL.iter().map(|c| c.info().name),
-        "The machine-readable code of a problem. All codes are documented under `/docs/errors`.";
-    FaultCode, "FaultCode", Self::ALL.iter().map(|c| c.name()),
-        "The machine-readable code of a validation error. All codes are documented under \
-         `/docs/errors/invalid_request`.";
+    ProblemCode, "ProblemCode", Self::ALL.iter().map(|c| c.info().name), RESERVED_PROBLEMS,
+        "The machine-readable code of a problem. The codes in use are documented under \
+         `/docs/errors`; the others are reserved for features that are planned. For a code that you \
+         do not know, act on `status`.";
+    FaultCode, "FaultCode", Self::ALL.iter().map(|c| c.name()), RESERVED_FAULTS,
+        "The machine-readable code of a validation error. The codes in use are documented under \
+         `/docs/errors/invalid_request`; the others are reserved for features that are planned.";
 }
 
 /// Adds the error responses of an operation that can fail with these codes.

@@ -56,7 +56,7 @@ impl OptoutListView {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Optout)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OptoutView {
+pub struct OptoutView {
     /// The number that opted out.
     #[serde(serialize_with = "as_string")]
     number: Recipient,
@@ -86,7 +86,8 @@ impl OptoutView {
         }
     }
 
-    pub(crate) fn new(o: &Optout) -> Self {
+    /// Returns the representation of an entry.
+    pub fn new(o: &Optout) -> Self {
         Self {
             number: o.number,
             source: o.source.name(),

@@ -18,8 +18,7 @@ async fn start() -> (TestApi, AccountId, String) {
     let api = TestApi::start().await;
     let ann = api.account("ann@example.com", 100).await;
     let bob_key = api.live_key("bob@example.com", 0).await;
-    let numbers = [(NUMBER.to_owned(), "ann@example.com".to_owned())];
-    numbers::assign(&api.context, &numbers).await.unwrap();
+    numbers::assign(&api.context, NUMBER, ann).await.unwrap();
     (api, ann, bob_key)
 }
 

@@ -58,6 +58,9 @@ async fn pages_are_newest_first() {
 #[tokio::test]
 async fn filters_are_combined() {
     let (api, key) = with_messages().await;
+    assert_eq!(references(&api, &key, "status=QUEUED,SENT&originator=Shop").await, "3 2 1");
+    assert_eq!(references(&api, &key, "status=SENT,FAILED").await, "");
+    assert_eq!(references(&api, &key, "originator=Shop2").await, "");
     let second = Timestamp(api.context.db.now().0 - 2_000).to_string();
     let mut table = String::new();
     for query in [
@@ -100,7 +103,7 @@ async fn invalid_parameters_are_listed_together() {
     query:campaignId invalid_value: CampaignId must be a UUID.
     query:from invalid_time: Invalid time: use RFC 3339 with an offset, like 2026-11-20T09:00:00Z.
     query:to duplicate_field: Duplicate parameter.
-    query:order unknown_field: Unknown parameter. Supported parameters: limit, cursor, status, recipient, reference, campaignId, from, to.
+    query:order unknown_field: Unknown parameter. Supported parameters: limit, cursor, status, recipient, originator, reference, campaignId, from, to.
     ");
 }
 

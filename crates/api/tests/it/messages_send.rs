@@ -92,11 +92,21 @@ async fn dry_run_returns_a_quote_and_stores_nothing() {
       "encoding": "GSM_7",
       "parts": 2,
       "price": "0.0002",
-      "currency": "EUR"
+      "currency": "EUR",
+      "charactersLeft": 145,
+      "nonGsmCharacters": [],
+      "available": "1.0000"
     }
     "#);
     assert_eq!(api.get(&key, "/v1/messages").await.json()["data"], json!([]));
     assert_eq!(api.get(&key, "/v1/balance").await.json()["reserved"], "0.0000");
+    body["text"] = "Ваш заказ — ваш".into();
+    let quote = api.post(&key, SEND, &body).await.json();
+    let non_gsm = ["В", "а", "ш", "з", "к", "—", "в"];
+    assert_eq!(
+        (&quote["nonGsmCharacters"], &quote["charactersLeft"]),
+        (&json!(non_gsm), &json!(55))
+    );
 }
 
 #[tokio::test]
@@ -219,9 +229,13 @@ async fn text_with_too_many_parts_is_refused() {
 async fn message_above_the_balance_is_refused() {
     let api = TestApi::start().await;
     let key = api.live_key("ann@example.com", 99).await;
+    let refused = api.post(&key, SEND, &hello()).await.problem();
+    let mut dry_run = hello();
+    dry_run["dryRun"] = true.into();
+    assert_eq!(api.post(&key, SEND, &dry_run).await.problem(), refused);
     assert_snapshot!(
-        api.post(&key, SEND, &hello()).await.problem(),
-        @"402 insufficient_balance: The account balance does not cover this message, and nothing was stored. Top up the account, or use a test key."
+        refused,
+        @"402 insufficient_balance: The message costs 0.0001 EUR, and 0.000099 EUR are available. Nothing was stored. Top up the account, or use a test key."
     );
 }
 

@@ -3,13 +3,17 @@
 use crate::exchange::json_request;
 use crate::support::TestApi;
 use axum::body::{Body, Bytes};
+use heliograph_domain::account::{Mode, Scopes};
+use heliograph_domain::account_limit::AccountLimit;
 use insta::assert_snapshot;
+use serde_json::json;
 use std::convert::Infallible;
+use std::time::Duration;
 
 #[tokio::test]
 async fn response_shows_the_state_of_the_limit() {
     let (api, key) = TestApi::with_key().await;
-    api.rate_limit.send_replace(5);
+    api.limit("ann@example.com", AccountLimit::RequestsPerSecond, 5).await;
     assert_snapshot!(api.get(&key, "/v1/balance").await, @r#"
     200 OK
     content-type: application/json
@@ -29,7 +33,7 @@ async fn response_shows_the_state_of_the_limit() {
 #[tokio::test]
 async fn requests_above_the_limit_are_refused() {
     let (api, key) = TestApi::with_key().await;
-    api.rate_limit.send_replace(1);
+    api.limit("ann@example.com", AccountLimit::RequestsPerSecond, 1).await;
     let mut response = api.get(&key, "/v1/balance").await;
     // On a busy machine, a request can take so long that the next one is below the limit.
     while response.status == 200 {
@@ -51,11 +55,40 @@ async fn requests_above_the_limit_are_refused() {
     }
     "#);
     let other = api.live_key("bob@example.com", 0).await;
-    assert_eq!(api.get(&other, "/v1/balance").await.status, 200);
-    api.rate_limit.send_replace(0);
+    assert_eq!(api.get(&other, "/v1/balance").await.status, 200, "the limit is for one account");
+    api.limit("ann@example.com", AccountLimit::RequestsPerSecond, 0).await;
     let unlimited = api.get(&key, "/v1/balance").await;
     assert_eq!(unlimited.status, 200);
     assert!(!unlimited.headers.contains_key("ratelimit"));
+}
+
+#[tokio::test]
+async fn test_messages_above_the_daily_limit_are_refused() {
+    let api = TestApi::start().await;
+    let account = api.account("ann@example.com", 1_000_000).await;
+    let test = api.key(account, Mode::Test, Scopes::ALL).await;
+    let live = api.key(account, Mode::Live, Scopes::ALL).await;
+    let body = json!({ "originator": "Shop", "recipient": "+447700900123", "text": "Hello" });
+    let send = async |key: &str| api.post(key, "/v1/send/sms", &body).await;
+    assert_eq!(send(&test).await.status, 201);
+    api.limit("ann@example.com", AccountLimit::TestMessagesPerDay, 2).await;
+    assert_eq!(send(&test).await.status, 201);
+    assert_snapshot!(send(&test).await, @r#"
+    429 Too Many Requests
+    content-type: application/problem+json
+    retry-after: 3600
+    {
+      "type": "/docs/errors/rate_limited",
+      "title": "Too many requests",
+      "status": 429,
+      "detail": "The account has reached its limit of 2 test messages per day. The count begins again at midnight UTC: wait until then, or ask the operator for a higher limit.",
+      "code": "rate_limited",
+      "requestId": "test"
+    }
+    "#);
+    assert_eq!(send(&live).await.status, 201, "live messages are not limited");
+    api.db.clock.advance(Duration::from_secs(86_400));
+    assert_eq!(send(&test).await.status, 201, "the next day");
 }
 
 #[tokio::test]

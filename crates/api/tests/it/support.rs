@@ -9,12 +9,14 @@ use axum::http::{Uri, request};
 use axum::response::Response;
 use heliograph_api::{ApiState, ProblemDocuments, RateLimit, RateLimitByKey};
 use heliograph_domain::account::{Mode, Scopes};
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::AccountId;
 use heliograph_domain::money::Amount;
 use heliograph_http::layers::around::{Around, AroundService};
 use heliograph_http::layers::in_flight::InFlightLimit;
 use heliograph_http::{DrainController, UsageLimit};
+use heliograph_service::identity::account_limits;
 use heliograph_service::identity::accounts;
 use heliograph_service::identity::api_keys::{self, KeySpec, Keyring};
 use heliograph_service::kernel::audit::Actor;
@@ -33,7 +35,7 @@ pub(crate) struct TestApi {
     pub(crate) writer: TestWriter,
     pub(crate) drain: DrainController,
     /// The number of requests per second that a key may send; 0 turns the limit off.
-    pub(crate) rate_limit: watch::Sender<u32>,
+    _nodes: watch::Sender<u32>,
     service: BoxCloneService<Request, Response, Infallible>,
     redaction: Redaction,
     /// Last, so that the database is removed after everything that uses it.
@@ -51,12 +53,12 @@ impl TestApi {
     pub(crate) fn over(db: TestDb, context: Context) -> Self {
         let writer = heliograph_testing::writer(&context);
         let drain = DrainController::new(64);
-        let (rate_limit, share) = watch::channel(0);
+        let (nodes, sharing) = watch::channel(1);
         let state = Arc::new(ApiState::new(
             context.clone(),
             writer.writer.clone(),
             Keyring::default(),
-            RateLimit::new(share),
+            RateLimit::new(sharing),
             drain.gate(),
         ));
         let router = heliograph_api::router(state.clone())
@@ -75,7 +77,7 @@ impl TestApi {
         let service = AroundService::new(middleware, router);
         let service = BoxCloneService::new(service);
         let redaction = Redaction::new(context.db.now());
-        Self { context, writer, drain, rate_limit, service, redaction, db }
+        Self { context, writer, drain, _nodes: nodes, service, redaction, db }
     }
 
     /// Starts the API with an account that has a balance of 1.0000, and returns its live key.
@@ -95,9 +97,17 @@ impl TestApi {
         let made = accounts::create(&self.context, email, "EUR", false).await.unwrap().unwrap();
         let (amount, note) = (Amount(balance), CreditNote::default());
         if balance > 0 {
-            accounts::credit(&self.context, made, amount, &note).await.unwrap();
+            accounts::credit(&self.context, &Actor::operator(made), amount, &note).await.unwrap();
         }
         made
+    }
+
+    /// Sets a limit of the account with this owner; 0 means no limit.
+    pub(crate) async fn limit(&self, email: &str, limit: AccountLimit, value: u32) {
+        let owner = email.parse().unwrap();
+        let account = accounts::resolve(&self.context, &owner).await.unwrap().id;
+        let (by, changes) = (Actor::operator(account), [(limit, Some(value))]);
+        account_limits::change(&self.context, &by, &changes).await.unwrap();
     }
 
     pub(crate) async fn key(&self, account: AccountId, mode: Mode, scopes: Scopes) -> String {

@@ -34,9 +34,10 @@ impl MessageListQuery {
         let before = Some(form.text("before")).filter(|text| !text.is_empty()).map(str::parse);
         let mut errors = FieldErrors::default();
         let filter = MessageFilter {
-            status: field(&form, "status", &mut errors, parsed),
+            statuses: field(&form, "status", &mut errors, parsed).into_iter().collect(),
             recipient: field(&form, "recipient", &mut errors, parsed),
             reference: Some(form.text("reference")).filter(|r| !r.is_empty()).map(str::to_owned),
+            originator: None,
             campaign: None,
             from: field(&form, "from", &mut errors, timestamp),
             to: field(&form, "to", &mut errors, timestamp),

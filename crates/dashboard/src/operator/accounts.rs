@@ -14,12 +14,15 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
-use heliograph_domain::wording::sentence;
+use heliograph_domain::wording::{limits, sentence};
+use heliograph_service::identity::account_limits;
 use heliograph_service::identity::accounts::{self, Member};
 use heliograph_service::identity::magic_links;
+use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::error::Error;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -31,12 +34,15 @@ const SEARCH_LIMIT: usize = 254;
 const HERE: &str = "/operator/accounts";
 const RESUBMITTED: &str = "This form was already submitted with another amount. Check the \
                            balance, then submit it again.";
+const LIMIT_ERROR: &str =
+    "Enter a whole number from 0 to 4,294,967,295, or nothing for the default.";
 
 pub(super) fn routes() -> Router<Arc<DashboardState>> {
     Router::new()
         .route(HERE, get(show))
         .route("/operator/accounts/{id}/credit", post(credit))
         .route("/operator/accounts/{id}/link", post(link))
+        .route("/operator/accounts/{id}/limits", post(change_limits))
 }
 
 #[derive(Template)]
@@ -67,6 +73,16 @@ struct AccountRow {
     note: String,
     note_error: String,
     members: Vec<MemberRow>,
+    limits: Vec<LimitField>,
+}
+
+/// The field of one limit; empty for the default.
+struct LimitField {
+    name: &'static str,
+    label: &'static str,
+    value: String,
+    default: u32,
+    error: String,
 }
 
 struct MemberRow {
@@ -82,6 +98,8 @@ struct PageState {
     account: Option<AccountId>,
     form: Form,
     errors: FieldErrors,
+    /// True if that form was the one of limits.
+    limits_rejected: bool,
     /// The user's email address and the link.
     link: Option<(String, String)>,
 }
@@ -121,7 +139,10 @@ async fn show(
     uri: Uri,
 ) -> Result<Response, PageError> {
     let query = AccountQuery::read(&Form::read(uri.query().unwrap_or_default().as_bytes())?);
-    let notice = session::notice_from(&uri, &[("credited", "Balance updated.")]);
+    let notice = session::notice_from(
+        &uri,
+        &[("credited", "Balance updated."), ("limited", "Limits saved.")],
+    );
     render(&app, &request, query, notice, PageState::default()).await
 }
 
@@ -141,7 +162,7 @@ async fn render(
     let last = all.last().filter(|_| more).map(|(last, _)| last.id.0);
     let status =
         if state.errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let accounts = all.into_iter().map(|found| account(found, &state, cx.next_id().0));
+    let accounts = all.into_iter().map(|found| account(cx, found, &state));
     let (link_for, link) = state.link.clone().unwrap_or_default();
     let page = Page {
         accounts: accounts.collect(),
@@ -157,9 +178,9 @@ async fn render(
 }
 
 fn account(
+    cx: &Context,
     (account, members): (accounts::Account, Vec<Member>),
     state: &PageState,
-    idempotency_key: Uuid,
 ) -> AccountRow {
     let rejected = state.account == Some(account.id);
     let typed = |name| if rejected { state.form.raw(name).to_owned() } else { String::new() };
@@ -178,7 +199,8 @@ fn account(
         reserved,
         created_iso,
         created,
-        idempotency_key,
+        idempotency_key: cx.next_id().0,
+        limits: AccountLimit::ALL.map(|limit| limit_field(cx, account.id, limit, state)).into(),
         amount: typed("amount"),
         amount_error: error("amount"),
         note: typed("note"),
@@ -187,6 +209,53 @@ fn account(
         name: account.name,
         currency: account.currency,
     }
+}
+
+fn limit_field(
+    cx: &Context,
+    account: AccountId,
+    limit: AccountLimit,
+    state: &PageState,
+) -> LimitField {
+    let name = limit.name();
+    let (value, error) = match state.account == Some(account) && state.limits_rejected {
+        true => (state.form.raw(name).to_owned(), state.errors.get(name).to_owned()),
+        false => {
+            let value = cx.limits.override_of(account, limit).map(|value| value.to_string());
+            (value.unwrap_or_default(), String::new())
+        }
+    };
+    let default = cx.limits.default_of(limit);
+    LimitField { name, label: limits::account_limit(limit), value, default, error }
+}
+
+/// Changes the limits of an account.
+async fn change_limits(
+    State(app): State<Arc<DashboardState>>,
+    Path(id): Path<i64>,
+    posted: SessionForm,
+) -> Result<Response, PageError> {
+    let SessionForm { request, form } = posted;
+    request.visitor.require_operator()?;
+    let (account, query) = (AccountId(id), AccountQuery::read(&form));
+    let mut errors = FieldErrors::default();
+    let mut changes = Vec::new();
+    for limit in AccountLimit::ALL {
+        let typed = form.text(limit.name());
+        match typed.parse::<u32>() {
+            Ok(value) => changes.push((limit, Some(value))),
+            Err(_) if typed.is_empty() => changes.push((limit, None)),
+            Err(_) => errors.add(limit.name(), LIMIT_ERROR),
+        }
+    }
+    if !errors.is_empty() {
+        let account = Some(account);
+        let state = PageState { account, form, errors, limits_rejected: true, link: None };
+        return render(&app, &request, query, None, state).await;
+    }
+    let actor = request.visitor.operator_actor(account, &request.client.address.to_string());
+    account_limits::change(&app.context, &actor, &changes).await?;
+    Ok(session::redirect_with_notice(&query.url(query.after), "limited"))
 }
 
 /// Changes the balance of an account.
@@ -233,7 +302,7 @@ async fn credit(
     if errors.is_empty() {
         return Ok(session::redirect_with_notice(&query.url(query.after), "credited"));
     }
-    let state = PageState { account: Some(account), form, errors, link: None };
+    let state = PageState { account: Some(account), form, errors, ..PageState::default() };
     render(&app, &request, query, None, state).await
 }
 

@@ -15,9 +15,9 @@ use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::WebhookEndpoint;
 use heliograph_domain::wording::{self, sentence};
 use heliograph_service::kernel::error::Error;
-use heliograph_service::webhooks::endpoints;
+use heliograph_service::webhooks::endpoints::{self, EndpointChange};
 use heliograph_service::webhooks::history::HistoryFilter;
-use heliograph_service::webhooks::replay::{self, ReplaySelection};
+use heliograph_service::webhooks::replay::{self, ReplayRequest, ReplaySelection};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ async fn manageable(
     Ok((endpoint, path))
 }
 
-pub(super) async fn set_event_kinds(
+/// Changes the URL and the event types.
+pub(super) async fn update(
     State(app): State<Arc<DashboardState>>,
     Path(id): Path<String>,
     posted: SessionForm,
@@ -44,18 +45,25 @@ pub(super) async fn set_event_kinds(
     let SessionForm { request, form } = posted;
     let (endpoint, path) = manageable(&app, &request, &id).await?;
     let mut errors = FieldErrors::default();
-    match event_kinds::parse(&form, &mut errors) {
-        Some(kinds) => {
-            endpoints::set_event_kinds(&app.context, &request.actor(), endpoint.id, kinds).await?;
-            Ok(session::redirect_with_notice(&path, "changed"))
-        }
-        None => {
-            let kinds = Some(SelectedKinds::from_form(&form, &errors));
-            let state = WebhookPageState { kinds, ..WebhookPageState::default() };
-            detail::render(&app, &request, StatusCode::UNPROCESSABLE_ENTITY, (&endpoint, state))
-                .await
+    let kinds = event_kinds::parse(&form, &mut errors);
+    let url = form.text("url").to_owned();
+    if kinds.is_some() {
+        let change = EndpointChange { url: Some(url.clone()), kinds };
+        match endpoints::update(&app.context, &request.actor(), endpoint.id, change).await {
+            Ok(()) => return Ok(session::redirect_with_notice(&path, "changed")),
+            Err(Error::InvalidEndpoint(why)) => {
+                errors.add("url", sentence(&wording::endpoints::invalid(&why)));
+            }
+            Err(other) => return Err(other.into()),
         }
     }
+    let state = WebhookPageState {
+        kinds: Some(SelectedKinds::from_form(&form, &errors)),
+        url: Some((url, errors.get("url").to_owned())),
+        ..WebhookPageState::default()
+    };
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    detail::render(&app, &request, status, (&endpoint, state)).await
 }
 
 /// Shows the signing secret in the response; the audit log records it.
@@ -136,9 +144,10 @@ pub(super) async fn replay(
             form.text("event").parse().map_err(|_| PageError::invalid_form())?,
         ]),
     };
+    let again = ReplayRequest { endpoint: endpoint.id, selection: again };
     let once = posted.form.request_key()?;
-    let caller = posted.request.caller();
-    let done = replay::replay_once(&app.context, &caller, endpoint.id, again, once).await;
+    let (caller, actor) = (posted.request.caller(), posted.request.actor());
+    let done = replay::replay_once(&app.context, &caller, &actor, again, once).await;
     match done {
         Ok(None | Some(1..)) => Ok(session::redirect_with_notice(&path, "replayed")),
         Ok(Some(0)) => {

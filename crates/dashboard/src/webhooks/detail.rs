@@ -51,6 +51,9 @@ struct Page {
     deliveries: Vec<DeliveryRow>,
     newest: String,
     older: String,
+    /// The URL in the form, as typed.
+    url: String,
+    url_error: String,
     kinds: SelectedKinds,
     idempotency_key: Uuid,
 }
@@ -79,6 +82,8 @@ pub(super) struct WebhookPageState {
     pub(super) secret: String,
     pub(super) test: Option<TestResult>,
     pub(super) kinds: Option<SelectedKinds>,
+    /// The URL as typed, and its error.
+    pub(super) url: Option<(String, String)>,
     pub(super) filter: DeliveryFilter,
 }
 
@@ -140,7 +145,8 @@ pub(super) async fn render(
         heliograph_service::webhooks::history::page(cx, &caller, endpoint, state.filter.show())
             .await?;
     let path = format!("/settings/webhooks/{}", endpoint.id);
-    let WebhookPageState { notice, secret, test, kinds, filter } = state;
+    let WebhookPageState { notice, secret, test, kinds, url, filter } = state;
+    let (url, url_error) = url.unwrap_or_else(|| (endpoint.url.clone(), String::new()));
     layout.notice = notice;
     let nonce = layout.nonce.clone();
     let page = Page {
@@ -155,6 +161,8 @@ pub(super) async fn render(
         deliveries: found.deliveries.into_iter().map(history::row).collect(),
         newest: filter.newest(&path),
         older: found.older.map(|o| DeliveryFilter::from(o).url(&path)).unwrap_or_default(),
+        url,
+        url_error,
         kinds: kinds.unwrap_or(SelectedKinds::from_kinds(endpoint.kinds)),
         idempotency_key: app.context.next_id().0,
     };

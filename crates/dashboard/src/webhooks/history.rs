@@ -95,6 +95,9 @@ pub(super) struct DeliveryRow {
     pub(super) subject_href: String,
     pub(super) next: Option<(String, String)>,
     pub(super) attempts: Vec<AttemptRow>,
+    /// The body of the requests, and the id of its element.
+    pub(super) payload: String,
+    pub(super) payload_id: String,
 }
 
 /// A delivery attempt in the log.
@@ -136,6 +139,8 @@ pub(super) fn row(d: history::WebhookDelivery) -> DeliveryRow {
         subject_href,
         next: d.next.filter(|due| due.millis() > 0).map(format::date_time),
         attempts: d.attempts.into_iter().map(attempt).collect(),
+        payload: d.payload,
+        payload_id: format!("payload-{}", d.event.id),
     }
 }
 

@@ -21,6 +21,7 @@ async fn changes_are_logged() {
     DATE | ann@example.com | API key revoked / Shop | 192.0.2.1
     DATE | ann@example.com | API key created / Shop (test) | 192.0.2.1
     DATE | ann@example.com | Signed in / by sign-in link | 192.0.2.1
+    DATE | Command line | Account opened / ann@example.com
     ");
 }
 
@@ -41,6 +42,7 @@ async fn the_log_has_pages() {
     200
     Time | Actor | Action | IP address
     DATE | ann@example.com | Signed in / by sign-in link | 192.0.2.1
+    DATE | Command line | Account opened / ann@example.com
     Newest
     ");
     assert_snapshot!(ann.get("/settings/audit-log?before=x").await.head(), @"404");

@@ -14,6 +14,8 @@ mod error_pages;
 #[cfg(test)]
 mod join;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod members;
 #[cfg(test)]
 mod messages;

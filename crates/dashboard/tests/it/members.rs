@@ -17,7 +17,7 @@ async fn a_person_is_invited_and_the_invitation_revoked() {
     assert_snapshot!(page.main(), @"
     200
     Members
-    People with access to ann@example.com, and their roles.
+    People with access to ann@example.com (account ID 1), and their roles.
     Members
     1
     ann@example.com You
@@ -181,4 +181,40 @@ async fn a_viewer_can_only_leave() {
         left.notice(),
         @"200 You left the account. This is another one of your accounts."
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn invitations_end_with_the_membership_of_the_inviter() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let bob = site.member(&ann, "bob@example.com", Role::Admin).await;
+    let invited = bob.fill(MEMBERS, MEMBERS, &[("email", "eve@example.com")]).await;
+    let link = invited.content("invitation");
+    let path = link.split_once("/join").map(|(_, rest)| format!("/join{rest}")).unwrap();
+    let stranger = site.client();
+    assert_eq!(stranger.get(&path).await.status, 200);
+    let id = bob.user().await.details.session.user.to_string();
+    let page = ann.get(MEMBERS).await;
+    ann.send(&page, REMOVE, &[("id", &id)]).await;
+    assert_eq!(stranger.get(&path).await.status, 404);
+    assert!(!ann.get(MEMBERS).await.main().contains("eve@example.com"));
+    assert!(
+        ann.get("/settings/audit-log")
+            .await
+            .main()
+            .contains("Invitation revoked / eve@example.com")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn invitations_end_when_the_inviter_may_not_invite_any_more() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let bob = site.member(&ann, "bob@example.com", Role::Admin).await;
+    let invited = bob.fill(MEMBERS, MEMBERS, &[("email", "eve@example.com")]).await;
+    let link = invited.content("invitation");
+    let path = link.split_once("/join").map(|(_, rest)| format!("/join{rest}")).unwrap();
+    // At the same time as the removal, another node stored the invitation.
+    site.db.execute_raw("UPDATE memberships SET role = 2 WHERE role = 1").await;
+    assert_eq!(site.client().get(&path).await.status, 404);
 }

@@ -3,6 +3,8 @@
 use crate::support::site::Site;
 use heliograph_domain::carrier::BindStatus;
 use heliograph_domain::money::Amount;
+use heliograph_service::identity::sessions::SessionOrigin;
+use heliograph_service::identity::{magic_links, mails};
 use heliograph_service::operations::{carriers, nodes};
 use heliograph_testing::CARRIER;
 use insta::assert_snapshot;
@@ -92,7 +94,7 @@ async fn an_account_gets_credit() {
     [ann]
     (Search)
     Clear
-    ann@example.com #2 0.0000 EUR
+    ann@example.com ID 2 0.0000 EUR
     Add credit
     Amount in EUR []
     Note []
@@ -101,6 +103,16 @@ async fn an_account_gets_credit() {
     Created DATE
     ann@example.com owner
     (Create sign-in link for ann@example.com)
+    Limits
+    Leave a field empty for the default; 0 means no limit.
+    API requests per second of each key []
+    Open dashboard pages with live updates []
+    Webhook endpoints in each mode []
+    Test messages per day []
+    Invitations per day []
+    Emails per day []
+    Stored test messages and opt-outs []
+    (Save limits)
     ");
     let credit = page.action("/credit");
     let mark = format!("action=\"{credit}\"");
@@ -151,7 +163,7 @@ async fn an_account_gets_credit() {
     assert_snapshot!(olga.get("/operator/accounts?find=nobody").await.part("class=\"empty\""), @"
     200
     No matching account
-    Search by part of an account name or of a member's email address.
+    Search by account ID, or by part of an account name or of a member's email address.
     ");
 }
 
@@ -186,4 +198,35 @@ async fn other_users_do_not_find_the_pages() {
         let refused = ann.submit(&format!("/operator/accounts/1/{action}"), &[]).await;
         assert_eq!(refused.status, 404, "{action}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_is_told_about_a_link_of_the_operator() {
+    let site = Site::new().await;
+    let olga = site.operator("olga@example.com").await;
+    let ann = site.owner("ann@example.com").await;
+    let user = ann.user().await.details.session.user;
+    let account = ann.user().await.details.session.account;
+    let actor = olga.user().await.operator_actor(account, "192.0.2.9");
+    let (_, link) = magic_links::create_for_member(site.cx(), &actor, user).await.unwrap();
+    let mail = mails::due(site.cx()).await.unwrap().pop().unwrap();
+    assert_eq!(mail.recipient, "ann@example.com");
+    let (subject, body) = mails::subject_and_body(&mail);
+    assert_eq!(subject, "The operator created a sign-in link for you");
+    assert!(body.contains("without a password or two-factor code"), "{body}");
+    assert!(!body.contains(link.reveal()), "the mail does not contain the link");
+    let origin = SessionOrigin { address: "192.0.2.9".to_owned(), agent: "x".to_owned() };
+    let session = magic_links::sign_in(site.cx(), &link, &origin).await.unwrap();
+    let as_ann = site.client().with_session(&session);
+    assert_snapshot!(as_ann.get("/overview").await.part("aria-label=\"Session\""), @"
+    200
+    Signed in as ann@example.com with a sign-in link that the operator created. The audit log records it.
+    ");
+    assert!(!ann.get("/overview").await.has("aria-label=\"Session\""));
+    let log = ann.get("/settings/audit-log").await.main();
+    assert!(
+        log.contains("olga@example.com | Sign-in link created / ann@example.com | 192.0.2.9"),
+        "{log}"
+    );
+    assert!(log.contains("Signed in / by sign-in link of the operator | 192.0.2.9"), "{log}");
 }

@@ -182,7 +182,7 @@ async fn a_live_message_is_sent_after_its_price_is_confirmed() {
     let refused = ann.fill("/send", "/send", &typed).await;
     assert_snapshot!(
         refused.notice(),
-        @"422 ✗ Insufficient balance: the message was not sent. Ask the operator of this service to add credit."
+        @"422 ✗ Insufficient balance: the message costs 0.0002 EUR, and 0.00015 EUR are available. The message was not sent. Ask the operator of this service to add credit."
     );
     assert_snapshot!(refused.section("counted"), @"
     422

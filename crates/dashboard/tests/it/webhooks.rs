@@ -68,12 +68,13 @@ async fn an_endpoint_is_added_once() {
     (Rotate secret)
     ()
     Settings
+    URL [https://example.com/hook]
     Events to send
     [ ] Delivered
     [x] Failed
     [ ] Received
     (Save changes)
-    To change the URL, add a new endpoint and remove this one.
+    Pending events are sent to the new URL.
     Remove endpoint
     Pending events are discarded.
     Remove endpoint
@@ -146,26 +147,39 @@ async fn an_endpoint_is_changed_and_removed() {
     assert_snapshot!(none.section("settings"), @"
     422
     Settings
+    URL [https://example.com/hook]
     Events to send
     [ ] Delivered
     [ ] Failed
     [ ] Received
     ✗ Select at least one event type.
     (Save changes)
-    To change the URL, add a new endpoint and remove this one.
+    Pending events are sent to the new URL.
     ");
+    let private = [("url", "https://inside.example.com/hook")];
+    assert_snapshot!(
+        ann.send(&page, &here, &private).await.error("url"),
+        @"422 ✗ 10.0.0.1 is not a public address: webhooks can reach a private address only if [webhooks] allow_private includes it."
+    );
+    let moved = ann.send(&page, &here, &[("url", "https://example.com/moved")]).await;
+    assert_snapshot!(ann.follow(&moved).await.part("<h1"), @"
+    200
+    https://example.com/moved
+    ");
+    ann.send(&page, &here, &[("url", "https://example.com/hook")]).await;
     let changed = ann.send(&page, &here, &[("kind", "message.received")]).await;
     let changed = ann.follow(&changed).await;
     assert_snapshot!(changed.notice(), @"200 Changes saved. They apply to new events.");
     assert_snapshot!(changed.section("settings"), @"
     200
     Settings
+    URL [https://example.com/hook]
     Events to send
     [ ] Delivered
     [ ] Failed
     [x] Received
     (Save changes)
-    To change the URL, add a new endpoint and remove this one.
+    Pending events are sent to the new URL.
     ");
 
     let secret = format!("{here}/secret#signing");
@@ -257,7 +271,7 @@ async fn a_test_shows_request_response_and_advice() {
     HTTP 404 Not here
     ");
     assert_snapshot!(ann.send(&page, &action, &[("kind", "x")]).await.head(), @"400");
-    assert_snapshot!(ann.get(&here).await.section("deliveries"), @"
+    assert_snapshot!(ann.get(&here).await.section("deliveries"), @r#"
     200
     Deliveries
     All Failed Pending
@@ -268,10 +282,18 @@ async fn a_test_shows_request_response_and_advice() {
     Failed message.received Test DATE
     Event | …
     Responded with 404 DATE · 7 msNot here
+    ()
+    Payload
+    {"type":"webhook.test","timestamp":"DATE","data":{"type":"message.received","timestamp":"DATE","data":{"id":"…","from":"447700900123","to":"447700900000","text":"Yes, please","receivedAt":"DATE","inReplyTo":"…","keyword":null,"mode":"test","complete":true,"textTruncated":false}}}
+    ()
     Delivered message.delivered Test DATE
     Event | …
     Responded with 200 DATE · 7 msThank you
-    ");
+    ()
+    Payload
+    {"type":"webhook.test","timestamp":"DATE","data":{"type":"message.delivered","timestamp":"DATE","data":{"id":"…","recipient":"447700900123","originator":"Heliograph","reference":"sample","campaignId":null,"mode":"test","status":"DELIVERED","failure":null,"parts":1,"price":"0.0000","currency":"EUR","createdAt":"DATE","sentAt":"DATE","doneAt":"DATE"}}}
+    ()
+    "#);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -288,7 +310,7 @@ async fn deliveries_are_listed_and_replayed() {
     ann.send_text("+447700900123", "Your order is on its way").await;
     site.deliver(Mode::Test).await;
     let pending = format!("{here}?show=pending");
-    assert_snapshot!(ann.get(&pending).await.section("deliveries"), @"
+    assert_snapshot!(ann.get(&pending).await.section("deliveries"), @r#"
     200
     Deliveries
     All Failed Pending
@@ -300,10 +322,13 @@ async fn deliveries_are_listed_and_replayed() {
     Event | …
     Subject | Message to +447700900123
     Scheduled | DATE
-    ");
+    Payload
+    {"type":"message.delivered","timestamp":"DATE","data":{"id":"…","recipient":"447700900123","originator":"Shop","reference":null,"campaignId":null,"mode":"test","status":"DELIVERED","failure":null,"parts":1,"price":"0.0000","currency":"EUR","createdAt":"DATE","sentAt":"DATE","doneAt":"DATE"}}
+    ()
+    "#);
     assert_eq!(site.answer(&here, 500, "Out of order").await, 1);
     let failed = ann.get(&format!("{here}?show=failed")).await;
-    assert_snapshot!(failed.section("deliveries"), @"
+    assert_snapshot!(failed.section("deliveries"), @r#"
     200
     Deliveries
     All Failed Pending
@@ -316,7 +341,11 @@ async fn deliveries_are_listed_and_replayed() {
     Subject | Message to +447700900123
     Next attempt | DATE
     Responded with 500 DATE · 7 msOut of order
-    ");
+    ()
+    Payload
+    {"type":"message.delivered","timestamp":"DATE","data":{"id":"…","recipient":"447700900123","originator":"Shop","reference":null,"campaignId":null,"mode":"test","status":"DELIVERED","failure":null,"parts":1,"price":"0.0000","currency":"EUR","createdAt":"DATE","sentAt":"DATE","doneAt":"DATE"}}
+    ()
+    "#);
     assert_snapshot!(
         ann.get(&here).await.notice(),
         @"200 ✗ All deliveries have failed since DATE. Failed events are retried; the endpoint is disabled after five days of failures."

@@ -40,6 +40,7 @@ pub fn error(kind: DeliveryErrorKind, detail: &str) -> String {
         DeliveryErrorKind::ResponseTimeout => format!("no response within {detail}"),
         DeliveryErrorKind::ConnectionClosed => format!("no response: {detail}"),
         DeliveryErrorKind::InvalidResponse => format!("invalid response: {detail}"),
+        DeliveryErrorKind::PortDenied => format!("port {detail} is not allowed"),
     }
 }
 
@@ -75,6 +76,11 @@ const fn for_error(kind: DeliveryErrorKind) -> (&'static str, &'static str) {
              server a public address with HTTPS, or use 'heliograph listen' for a server on your \
              own machine. The operator of this service can allow a network with [webhooks] \
              allow_private.",
+        ),
+        DeliveryErrorKind::PortDenied => (
+            "Requests to this port are not allowed",
+            "Use port 443 or a port from 1024 on. The operator of this service can allow other \
+             ports with [webhooks] ports.",
         ),
         DeliveryErrorKind::ConnectionRefused => (
             "The connection was refused",

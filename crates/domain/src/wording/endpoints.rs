@@ -21,8 +21,8 @@ pub fn invalid(why: &InvalidEndpoint) -> String {
             format!("the host {host} can't be resolved: {error}")
         }
         InvalidEndpoint::NoAddress(host) => format!("the host {host} has no address"),
-        InvalidEndpoint::Limit(limit) => {
-            format!("the account already has {limit} endpoints, which is the limit")
+        InvalidEndpoint::Duplicate(id) => {
+            format!("endpoint {id} already has this URL: change that endpoint, or use another URL")
         }
         InvalidEndpoint::Off(id, reason) => {
             format!("endpoint {id} is disabled ({}): enable it first", disabled(*reason))

@@ -1,5 +1,7 @@
 //! The texts of limits.
 
+use crate::account_limit::AccountLimit;
+
 /// The sentence for the attempt to remove the default opt-out list.
 pub const DEFAULT_OPTOUT_LIST: &str =
     "The default list can't be removed: an account always has one.";
@@ -29,4 +31,44 @@ pub fn api_keys(limit: i64) -> String {
 /// Returns the sentence for a text that needs too many message parts.
 pub fn message_parts(parts: u16, allowed: u16) -> String {
     format!("The text needs {parts} parts, but at most {allowed} are allowed.")
+}
+
+/// Returns the name of a limit of an account.
+pub const fn account_limit(limit: AccountLimit) -> &'static str {
+    match limit {
+        AccountLimit::RequestsPerSecond => "API requests per second of each key",
+        AccountLimit::EventStreams => "Open dashboard pages with live updates",
+        AccountLimit::WebhookEndpoints => "Webhook endpoints in each mode",
+        AccountLimit::TestMessagesPerDay => "Test messages per day",
+        AccountLimit::InvitationsPerDay => "Invitations per day",
+        AccountLimit::MailsPerDay => "Emails per day",
+        AccountLimit::StoredRows => "Stored test messages and opt-outs",
+    }
+}
+
+/// Returns the sentences for an account that has reached a limit, whose value is `max`.
+pub fn limit_reached(limit: AccountLimit, max: u32) -> String {
+    let (what, remedy) = match limit {
+        AccountLimit::RequestsPerSecond => ("API requests per second", "Send more slowly"),
+        AccountLimit::EventStreams => ("open pages with live updates", "Close other pages"),
+        AccountLimit::WebhookEndpoints => {
+            ("webhook endpoints in this mode", "Remove endpoints that are not used")
+        }
+        AccountLimit::TestMessagesPerDay => {
+            ("test messages per day", "The count begins again at midnight UTC: wait until then")
+        }
+        AccountLimit::InvitationsPerDay => {
+            ("invitations per day", "The count begins again at midnight UTC: wait until then")
+        }
+        AccountLimit::MailsPerDay => {
+            ("emails per day", "The count begins again at midnight UTC: wait until then")
+        }
+        AccountLimit::StoredRows => {
+            ("stored test messages and opt-outs", "Remove opt-outs that are not needed")
+        }
+    };
+    format!(
+        "The account has reached its limit of {max} {what}. {remedy}, or ask the operator for a \
+         higher limit."
+    )
 }

@@ -10,7 +10,7 @@ use heliograph_domain::id::AccountId;
 use heliograph_domain::webhook_url::WebhookUrl;
 use heliograph_service::kernel::name_resolution::NameResolution;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::io::{Error, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -36,9 +36,10 @@ pub(crate) struct HttpClient {
 
 impl HttpClient {
     /// Creates a client that trusts the certificate authorities of the operating system and of
-    /// Mozilla.
-    pub(crate) fn new(names: NameResolution) -> Self {
+    /// Mozilla, and these.
+    pub(crate) fn new(names: NameResolution, authorities: &[CertificateDer<'static>]) -> Self {
         let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(authorities.iter().cloned());
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -97,6 +98,7 @@ impl HttpClient {
         target: &WebhookUrl,
         egress_policy: &EgressPolicy,
     ) -> Result<TcpStream, DeliveryError> {
+        egress_policy.check_port(target.port()).map_err(denied)?;
         let addresses = addresses(&self.names, account, target).await?;
         let mut why = DeliveryError::new(DeliveryErrorKind::NoAddress, target.host());
         for address in addresses.into_iter().take(MAX_ADDRESSES) {
@@ -121,6 +123,9 @@ fn denied(why: EgressDenied) -> DeliveryError {
         }
         EgressDenied::Plaintext(address) => {
             DeliveryError::new(DeliveryErrorKind::PlainHttp, address.to_string())
+        }
+        EgressDenied::Port(port) => {
+            DeliveryError::new(DeliveryErrorKind::PortDenied, port.to_string())
         }
     }
 }

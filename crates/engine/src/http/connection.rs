@@ -10,6 +10,8 @@ use hyper::{Request, Response, header};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -42,6 +44,23 @@ pub(crate) struct HttpConnection {
     transport: Transport,
     opened: Instant,
     used: Instant,
+    /// True after a request on the connection got no answer in time. The network path may be
+    /// broken without an error, so no handle of the connection is reused.
+    unanswered: Arc<AtomicBool>,
+}
+
+/// Marks a connection when a request on it is abandoned before its answer.
+struct AnswerGuard {
+    unanswered: Arc<AtomicBool>,
+    answered: bool,
+}
+
+impl Drop for AnswerGuard {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.unanswered.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 enum Transport {
@@ -64,7 +83,7 @@ pub(crate) struct HttpResponse {
 impl HttpConnection {
     fn new(transport: Transport) -> Self {
         let now = Instant::now();
-        Self { transport, opened: now, used: now }
+        Self { transport, opened: now, used: now, unanswered: Arc::default() }
     }
 
     pub(crate) fn http1(sender: http1::SendRequest<Full<Bytes>>, connection: Http1) -> Self {
@@ -82,7 +101,8 @@ impl HttpConnection {
             Transport::Http1(..) => None,
             Transport::Http2(sender, driver) => {
                 let transport = Transport::Http2(sender.clone(), driver.clone());
-                Some(Self { transport, opened: self.opened, used: self.used })
+                let unanswered = self.unanswered.clone();
+                Some(Self { transport, opened: self.opened, used: self.used, unanswered })
             }
         }
     }
@@ -97,7 +117,8 @@ impl HttpConnection {
             Transport::Http1(sender, connection) => connection.is_some() && !sender.is_closed(),
             Transport::Http2(sender, driver) => !sender.is_closed() && driver.peek().is_none(),
         };
-        open && now.duration_since(self.used) < MAX_IDLE
+        open && !self.unanswered.load(Ordering::Relaxed)
+            && now.duration_since(self.used) < MAX_IDLE
             && now.duration_since(self.opened) < MAX_AGE
     }
 
@@ -106,6 +127,7 @@ impl HttpConnection {
         &mut self,
         request: Request<Full<Bytes>>,
     ) -> Result<HttpResponse, DeliveryError> {
+        let mut guard = AnswerGuard { unanswered: self.unanswered.clone(), answered: false };
         let result = match &mut self.transport {
             Transport::Http1(sender, connection) => {
                 let work = async {
@@ -122,6 +144,7 @@ impl HttpConnection {
                 drive(&mut Some(Box::new(driver.clone())), work).await
             }
         };
+        guard.answered = true;
         self.used = Instant::now();
         result
     }

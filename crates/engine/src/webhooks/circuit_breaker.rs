@@ -16,8 +16,11 @@ const SLOW_LIMIT: usize = 16;
 const QUICK: Duration = Duration::from_secs(1);
 /// The number of consecutive failures that opens the breaker.
 const FAILURES: u32 = 5;
-/// The shortest and the longest back-off.
-const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// The shortest and the longest back-off. An endpoint that works again is found after half a minute.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// An endpoint that succeeded within this time works, even if some requests fail.
+const RECENT: Duration = Duration::from_secs(10);
 
 /// The health of an endpoint, from its latest responses.
 #[derive(Debug, Default)]
@@ -28,6 +31,8 @@ pub(crate) struct CircuitBreaker {
     quick: u32,
     /// The end of the back-off. Set until the next success, so a time in the past means half-open.
     open_until: Option<Instant>,
+    /// The time of the last success.
+    succeeded_at: Option<Instant>,
 }
 
 impl CircuitBreaker {
@@ -48,9 +53,21 @@ impl CircuitBreaker {
         self.failures == 0 && self.quick > 0
     }
 
+    /// Returns whether the breaker has opened and no request has succeeded since.
+    pub(crate) const fn has_opened(&self) -> bool {
+        self.open_until.is_some()
+    }
+
+    /// Returns whether the endpoint works, although some requests may fail.
+    pub(crate) fn works(&self, now: Instant) -> bool {
+        let recent = |at: Instant| now.saturating_duration_since(at) < RECENT;
+        !self.has_opened() && self.succeeded_at.is_some_and(recent)
+    }
+
     /// Records a successful delivery.
-    pub(crate) fn record_success(&mut self, took: Duration) {
+    pub(crate) fn record_success(&mut self, now: Instant, took: Duration) {
         self.failures = 0;
+        self.succeeded_at = Some(now);
         self.open_until = None;
         self.quick = if took < QUICK { self.quick.saturating_add(1) } else { 0 };
     }
@@ -75,11 +92,11 @@ mod tests {
         let (now, quick) = (Instant::now(), Duration::from_millis(5));
         let mut breaker = CircuitBreaker::default();
         assert_eq!((breaker.capacity(now), breaker.is_healthy()), (SLOW_LIMIT, false));
-        breaker.record_success(quick);
+        breaker.record_success(now, quick);
         assert_eq!((breaker.capacity(now), breaker.is_healthy()), (FAST_LIMIT, true));
-        breaker.record_success(Duration::from_secs(3));
+        breaker.record_success(now, Duration::from_secs(3));
         assert_eq!((breaker.capacity(now), breaker.is_healthy()), (SLOW_LIMIT, false));
-        breaker.record_success(quick);
+        breaker.record_success(now, quick);
         for _ in 1..FAILURES {
             breaker.record_failure(now, 1.0);
             assert_eq!((breaker.capacity(now), breaker.is_healthy()), (SLOW_LIMIT, false));
@@ -91,7 +108,9 @@ mod tests {
             breaker.record_failure(now, 1.0);
         }
         assert_eq!(breaker.open_until, Some(now + PAUSE.1));
-        breaker.record_success(quick);
+        assert!(breaker.has_opened() && !breaker.works(now));
+        breaker.record_success(now, quick);
         assert_eq!(breaker.capacity(now), FAST_LIMIT);
+        assert!(!breaker.has_opened() && breaker.works(now) && !breaker.works(now + RECENT));
     }
 }

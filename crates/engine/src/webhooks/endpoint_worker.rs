@@ -7,6 +7,7 @@ use crate::http::client::HttpClient;
 use crate::http::connection::HttpConnection;
 use crate::webhooks::circuit_breaker::CircuitBreaker;
 use crate::webhooks::post::WebhookPost;
+use crate::webhooks::request_slots::{RequestSlot, RequestSlots};
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use heliograph_domain::egress_policy::EgressPolicy;
@@ -24,18 +25,23 @@ use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::local_queue::LocalQueue;
 use heliograph_service::kernel::metrics::metrics;
 use heliograph_service::kernel::writer::{self, Writer};
-use heliograph_service::webhooks::deliveries::{self, WebhookResponse};
+use heliograph_service::webhooks::deliveries::{self, DeliveryAttemptInfo, WebhookResponse};
 use heliograph_service::webhooks::events::DeliveryQueues;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 /// The size of the local queue: deliveries that a worker leases ahead.
 const QUEUE_SIZE: usize = 512;
+/// The number of waiting deliveries below which more are claimed: as many as a quick endpoint gets at
+/// once, so that the next ones are there before the last one is started.
+const CLAIM_BELOW: usize = 64;
 /// The maximum number of rows per claim.
 const MAX_CLAIM: usize = 256;
+/// The retries that are brought forward per second after an outage.
+const MAX_FORWARD: u64 = 500;
 /// The pause before a report that could not be committed is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// After this time without work a worker accepts no more direct hand-overs; after twice this time
@@ -59,7 +65,7 @@ pub(crate) struct WorkerDeps {
     pub(crate) queues: DeliveryQueues,
     pub(crate) client: HttpClient,
     /// Limits the concurrent requests of the node.
-    pub(crate) request_slots: Arc<Semaphore>,
+    pub(crate) request_slots: RequestSlots,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
@@ -73,6 +79,10 @@ struct FinishedPost {
     started_at: Timestamp,
     took: Duration,
     connection: Option<HttpConnection>,
+    /// True if the request opened a connection of its own.
+    dialed: bool,
+    /// The URL, which may have changed since.
+    target: Arc<WebhookUrl>,
 }
 
 /// Delivers the webhooks of one endpoint.
@@ -81,13 +91,23 @@ pub(crate) struct EndpointWorker {
     id: EndpointId,
     config: watch::Receiver<EndpointConfig>,
     target: Arc<WebhookUrl>,
+    host: Arc<str>,
     egress_policy: Arc<EgressPolicy>,
     queue: Arc<LocalQueue<LeasedDelivery>>,
     arrivals: mpsc::Receiver<Vec<LeasedDelivery>>,
     waiting: VecDeque<LeasedDelivery>,
     posts: FuturesUnordered<BoxFuture<'static, FinishedPost>>,
     connections: Vec<HttpConnection>,
+    /// The requests in flight that open a connection.
+    dialing: usize,
+    /// True if the endpoint is known to speak HTTP/1.1, where each request needs a connection.
+    is_http1: bool,
     breaker: CircuitBreaker,
+    /// True if a request waits for a slot of the node.
+    starved: bool,
+    /// True after an outage, while retries are brought forward.
+    recovering: bool,
+    recovery: Option<BoxFuture<'static, u64>>,
     /// True if the table may contain deliveries to claim.
     may_have_work: bool,
     claim: Option<oneshot::Receiver<Claimed>>,
@@ -104,6 +124,7 @@ enum Next {
     Done(Box<FinishedPost>),
     Claimed(Option<Claimed>),
     Reported,
+    BroughtForward(u64),
     Wake,
     Poll,
     /// The node stops, or the endpoint was deleted.
@@ -123,6 +144,8 @@ impl EndpointWorker {
         Some(Self {
             id: endpoint.id,
             config,
+            host: Arc::from(target.host()),
+            is_http1: !target.is_https(),
             target,
             egress_policy: Arc::new(egress_policy),
             queue,
@@ -130,7 +153,11 @@ impl EndpointWorker {
             waiting: VecDeque::new(),
             posts: FuturesUnordered::new(),
             connections: Vec::new(),
+            dialing: 0,
             breaker: CircuitBreaker::default(),
+            starved: false,
+            recovering: false,
+            recovery: None,
             may_have_work: true,
             claim: None,
             attempts: Vec::new(),
@@ -157,10 +184,15 @@ impl EndpointWorker {
                 Next::Done(done) => self.on_done(*done),
                 Next::Claimed(claimed) => self.on_claimed(claimed),
                 Next::Reported => self.report = None,
-                Next::Wake => self.may_have_work = true,
+                Next::BroughtForward(moved) => self.on_brought_forward(moved),
+                Next::Wake => {
+                    self.follow_url();
+                    self.may_have_work = true;
+                }
                 Next::Poll => {
                     let now = Instant::now();
                     self.connections.retain(|connection| connection.is_reusable(now));
+                    self.bring_forward();
                     if self.is_idle() {
                         break;
                     }
@@ -177,6 +209,8 @@ impl EndpointWorker {
             Some(arrived) = self.arrivals.recv() => Next::Arrived(arrived),
             claimed = claimed(&mut self.claim) => Next::Claimed(claimed),
             () = reported(&mut self.report) => Next::Reported,
+            moved = brought_forward(&mut self.recovery) => Next::BroughtForward(moved),
+            () = self.deps.request_slots.freed(), if self.starved => Next::Wake,
             () = self.queue.wake.notified() => Next::Wake,
             changed = self.config.changed() => match changed {
                 Ok(()) => Next::Wake,
@@ -184,6 +218,22 @@ impl EndpointWorker {
             },
             _ = poll.tick() => Next::Poll,
             _ = self.deps.stop.wait_for(|stop| *stop) => Next::End,
+        }
+    }
+
+    /// Sends further requests to the new URL after it was changed. What is known about the previous
+    /// server is forgotten.
+    fn follow_url(&mut self) {
+        let endpoint = self.config.borrow().endpoint.clone();
+        match WebhookUrl::parse(&endpoint.url) {
+            Ok(target) if target.as_str() != self.target.as_str() => {
+                self.host = Arc::from(target.host());
+                self.is_http1 = !target.is_https();
+                self.target = Arc::new(target);
+                self.connections.clear();
+                self.breaker = CircuitBreaker::default();
+            }
+            _ => {}
         }
     }
 
@@ -199,20 +249,27 @@ impl EndpointWorker {
             waiting.into_iter().for_each(|delivery| self.put_off(delivery));
             return;
         }
-        while self.posts.len() < room && !self.waiting.is_empty() {
-            // One request per endpoint is always allowed, so that slow endpoints cannot starve
-            // others.
-            let slot = self.deps.request_slots.clone().try_acquire_owned().ok();
-            if slot.is_none() && !self.posts.is_empty() {
+        self.starved = false;
+        while self.posts.len() < room && !self.waiting.is_empty() && self.may_connect() {
+            let account = self.config.borrow().endpoint.account;
+            let Some(slot) = self.deps.request_slots.try_acquire(account, &self.host) else {
+                self.starved = true;
                 return;
-            }
+            };
             if let Some(delivery) = self.waiting.pop_front() {
                 self.start(delivery, slot);
             }
         }
     }
 
-    fn start(&mut self, delivery: LeasedDelivery, slot: Option<OwnedSemaphorePermit>) {
+    /// Returns whether a request can start. Until the endpoint is known to speak HTTP/1.1, only one
+    /// request at a time opens a connection: the others can share it if it speaks HTTP/2.
+    fn may_connect(&self) -> bool {
+        let now = Instant::now();
+        self.is_http1 || self.dialing == 0 || self.connections.iter().any(|c| c.is_reusable(now))
+    }
+
+    fn start(&mut self, delivery: LeasedDelivery, slot: RequestSlot) {
         let timeout = self.deps.context.settings().webhook_timeout;
         // The attempt has to end before another node may claim the delivery.
         if delivery.since.elapsed() + timeout > STOP_AFTER {
@@ -229,11 +286,14 @@ impl EndpointWorker {
         };
         let started_at = post.now;
         let connection = self.idle_connection();
+        let (dialed, target) = (connection.is_none(), self.target.clone());
+        self.dialing += usize::from(dialed);
         let work = async move {
             let started = Instant::now();
             let (response, connection) = post.send(connection).await;
             drop(slot);
-            FinishedPost { delivery, response, started_at, took: started.elapsed(), connection }
+            let took = started.elapsed();
+            FinishedPost { delivery, response, started_at, took, connection, dialed, target }
         };
         self.posts.push(work.boxed());
     }
@@ -273,19 +333,27 @@ impl EndpointWorker {
     }
 
     fn on_done(&mut self, done: FinishedPost) {
-        let FinishedPost { delivery, response, started_at, took, connection } = done;
-        if let Some(connection) = connection {
+        let FinishedPost { delivery, response, started_at, took, connection, dialed, target } =
+            done;
+        self.dialing -= usize::from(dialed);
+        if let Some(connection) = connection.filter(|_| Arc::ptr_eq(&target, &self.target)) {
+            self.is_http1 = !connection.is_http2();
             let kept =
                 !connection.is_http2() || !self.connections.iter().any(HttpConnection::is_http2);
             if kept {
                 self.connections.push(connection);
             }
         }
-        let outcome =
-            deliveries::evaluate_response(delivery.lease.tries, response, fastrand::f64());
+        let attempt = DeliveryAttemptInfo {
+            tries: delivery.lease.tries,
+            age: started_at.since(delivery.event.at),
+            endpoint_works: self.breaker.works(Instant::now()),
+        };
+        let outcome = deliveries::evaluate_response(attempt, response, fastrand::f64());
         let result = match &outcome {
             DeliveryOutcome::Delivered { .. } => {
-                self.breaker.record_success(took);
+                self.recovering |= self.breaker.has_opened();
+                self.breaker.record_success(Instant::now(), took);
                 "delivered"
             }
             DeliveryOutcome::Failed { failure, .. } => {
@@ -331,9 +399,34 @@ impl EndpointWorker {
         self.report = Some(work.boxed());
     }
 
+    /// Brings retries forward after an outage, a limited number with each poll, until none is left
+    /// or the endpoint fails again.
+    fn bring_forward(&mut self) {
+        self.recovering &= !self.breaker.has_opened();
+        if !self.recovering || self.recovery.is_some() {
+            return;
+        }
+        let (context, id) = (self.deps.context.clone(), self.id);
+        let work = async move {
+            let moved = deliveries::bring_forward(&context, id, MAX_FORWARD).await;
+            moved.unwrap_or_else(|error| {
+                tracing::warn!(%error, endpoint = id.0, "failed to bring webhook retries forward");
+                // As if there were more: the next poll tries again.
+                MAX_FORWARD
+            })
+        };
+        self.recovery = Some(work.boxed());
+    }
+
+    fn on_brought_forward(&mut self, moved: u64) {
+        self.recovery = None;
+        self.may_have_work |= moved > 0;
+        self.recovering &= moved >= MAX_FORWARD;
+    }
+
     /// Claims deliveries if there may be some, as many as can be started soon.
     fn claim_if_due(&mut self) {
-        if !self.may_have_work || self.claim.is_some() || !self.waiting.is_empty() {
+        if !self.may_have_work || self.claim.is_some() || self.waiting.len() >= CLAIM_BELOW {
             return;
         }
         let urgent = self.is_urgent();
@@ -341,7 +434,7 @@ impl EndpointWorker {
         let limit = match room {
             0 if urgent => 1,
             room if self.breaker.is_healthy() => MAX_CLAIM.max(room),
-            room => room.saturating_sub(self.posts.len()),
+            room => room.saturating_sub(self.posts.len() + self.waiting.len()),
         };
         let Some(slots) = self.queue.reserve_up_to(limit) else { return };
         let (reply, answer) = oneshot::channel();
@@ -411,6 +504,14 @@ impl EndpointWorker {
 async fn claimed(claim: &mut Option<oneshot::Receiver<Claimed>>) -> Option<Claimed> {
     match claim {
         Some(answer) => answer.await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for the retries that are being brought forward; pending forever if there are none.
+async fn brought_forward(recovery: &mut Option<BoxFuture<'static, u64>>) -> u64 {
+    match recovery {
+        Some(recovery) => recovery.await,
         None => std::future::pending().await,
     }
 }

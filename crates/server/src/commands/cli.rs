@@ -5,14 +5,22 @@ use crate::commands::backup::BackupArgs;
 use crate::commands::credit::CreditArgs;
 use crate::commands::key::KeyCommand;
 use crate::commands::listen::ListenArgs;
+use crate::commands::message::MessageCommand;
 use crate::commands::migrate::MigrateArgs;
+use crate::commands::number::NumberCommand;
+use crate::commands::optout::OptoutCommand;
 use crate::commands::restore::RestoreArgs;
+use crate::commands::seal::SealCommand;
 use crate::commands::webhook::WebhookCommand;
 use crate::serve_args::ServeArgs;
 use crate::simulator::{self, SmscArgs};
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
+
+const SERVE: &str = "serve";
+/// The commands that print no result, and so take no `--json`.
+const WITHOUT_JSON: [&str; 2] = [SERVE, "smsc"];
 
 /// Self-hosted SMS gateway: HTTP API in, durable queue, SMPP out
 #[derive(Parser, Debug)]
@@ -36,6 +44,25 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
+    /// Parses the command line; exits with 2 when it is invalid.
+    pub(crate) fn read() -> Self {
+        let json = Arg::new("json").long("json").hide(true).action(ArgAction::SetTrue);
+        let hidden = |command: clap::Command, name| {
+            command.mut_subcommand(name, |sub| sub.arg(json.clone()))
+        };
+        let matches =
+            WITHOUT_JSON.into_iter().fold(Self::command_for_usage(), hidden).get_matches();
+        let (name, in_sub) = match matches.subcommand() {
+            None => (SERVE, false),
+            Some((name, sub)) => (name, WITHOUT_JSON.contains(&name) && sub.get_flag("json")),
+        };
+        if WITHOUT_JSON.contains(&name) && (in_sub || matches.get_flag("json")) {
+            let what = format!("--json has no effect with '{name}', which prints no result");
+            Self::command_for_usage().error(ErrorKind::ArgumentConflict, what).exit()
+        }
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Returns the selected command; `serve` when none is given. Options of `serve` in front of
     /// another command are rejected, not silently ignored.
     pub(crate) fn command(self) -> CliCommand {
@@ -77,6 +104,18 @@ pub(crate) enum CliCommand {
     #[command(after_help = "Example:\n  heliograph webhook list --account ann@example.com")]
     #[command(subcommand)]
     Webhook(WebhookCommand),
+    /// List, show and cancel messages
+    #[command(after_help = "Example:\n  heliograph message list --live")]
+    #[command(subcommand)]
+    Message(MessageCommand),
+    /// Manage opt-out lists
+    #[command(after_help = "Example:\n  heliograph optout list --live")]
+    #[command(subcommand)]
+    Optout(OptoutCommand),
+    /// Manage the phone numbers that receive messages
+    #[command(after_help = "Example:\n  heliograph number list")]
+    #[command(subcommand)]
+    Number(NumberCommand),
     /// Stream an account's webhook events to this terminal or forward them to a local URL
     Listen(ListenArgs),
     /// Add funds to an account or remove them
@@ -88,6 +127,10 @@ pub(crate) enum CliCommand {
     Backup(BackupArgs),
     /// Restore the database from a backup
     Restore(RestoreArgs),
+    /// Replace the key that encrypts the secrets in the database
+    #[command(after_help = "Example:\n  heliograph seal rotate")]
+    #[command(subcommand)]
+    Seal(SealCommand),
     /// Apply database schema migrations, or check for pending ones
     Migrate(MigrateArgs),
     /// Print the effective configuration and the origin of each value (secrets are masked)

@@ -1,12 +1,15 @@
 //! The `heliograph credit` command.
 
-use crate::commands::context::{CommandContext, or_not_found};
-use crate::output;
+use crate::account_lookup;
+use crate::commands::context::CommandContext;
+use crate::output::{self, UsageError};
 use anyhow::bail;
 use clap::Args;
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::money::Amount;
 use heliograph_service::identity::accounts;
+use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::error::Error;
 use serde_json::json;
 use std::process::ExitCode;
@@ -19,9 +22,9 @@ const MAX_AMOUNT: Amount = Amount(1_000_000_000_000_000);
 #[command(after_help = "Example:
   heliograph credit --account ann@example.com --amount 25.00 --note 'Invoice 7'")]
 pub(crate) struct CreditArgs {
-    /// Email address of the account
-    #[arg(long, value_name = "EMAIL")]
-    account: String,
+    /// ID of the account, or email address of the person who owns it
+    #[arg(long, value_name = "ACCOUNT")]
+    account: AccountRef,
     /// Amount in the account's currency, such as 25.00; negative to remove funds
     #[arg(long, allow_hyphen_values = true)]
     amount: Amount,
@@ -32,18 +35,15 @@ pub(crate) struct CreditArgs {
 
 pub(crate) async fn run(command: &CommandContext, what: &CreditArgs) -> anyhow::Result<ExitCode> {
     let cx = &command.context;
-    let email = what.account.trim().to_lowercase();
-    let account = accounts::by_email(cx, &email).await;
-    let account = or_not_found(account, || {
-        format!("no account for {email}; run 'heliograph account list' to see accounts")
-    })?;
+    let account = account_lookup::find(cx, &what.account).await?;
     if what.amount == Amount::ZERO {
-        bail!("the amount must not be zero");
+        return Err(UsageError::error("the amount must not be zero"));
     }
     if what.amount > MAX_AMOUNT || what.amount < -MAX_AMOUNT {
-        bail!("the amount is limited to {MAX_AMOUNT} per command");
+        let text = format!("the amount is limited to {MAX_AMOUNT} per command");
+        return Err(UsageError::error(text));
     }
-    match accounts::credit(cx, account.id, what.amount, &what.note).await {
+    match accounts::credit(cx, &Actor::operator(account.id), what.amount, &what.note).await {
         Err(Error::InsufficientBalance) => {
             bail!(
                 "insufficient balance: at most {} {} can be removed",
@@ -53,11 +53,14 @@ pub(crate) async fn run(command: &CommandContext, what: &CreditArgs) -> anyhow::
         }
         other => other?,
     }
-    let now = accounts::by_email(cx, &email).await?;
+    let now = account_lookup::find(cx, &AccountRef::Id(account.id)).await?;
     let (available, reserved) = (now.available.to_string(), now.reserved.to_string());
-    let text = format!("{email}: {available} {} available, {reserved} reserved", now.currency);
-    let document =
-        json!({ "available": available, "reserved": reserved, "currency": now.currency });
+    let text = format!(
+        "Account {} ({}): {available} {} available, {reserved} reserved",
+        now.id, now.name, now.currency
+    );
+    let document = json!({ "account": now.id.0, "available": available, "reserved": reserved,
+        "currency": now.currency });
     output::print_result(command.json, &document, &text);
     Ok(ExitCode::SUCCESS)
 }

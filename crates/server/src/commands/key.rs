@@ -1,18 +1,19 @@
 //! The `heliograph key` commands.
 
 use crate::commands::context::{CommandContext, or_not_found};
-use crate::{output, welcome};
+use crate::output::{self, ListRow};
+use crate::{account_lookup, welcome};
 use anyhow::bail;
 use clap::{Subcommand, ValueEnum};
 use heliograph_domain::account::{Mode, Scope, Scopes};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::fields::KeyName;
 use heliograph_domain::id::ApiKeyId;
 use heliograph_domain::wording::limits;
-use heliograph_service::identity::accounts;
 use heliograph_service::identity::api_keys::{self, ApiKeyRecord, KeySpec};
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::error::{ConflictReason, Error};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 
 /// The subcommands of `heliograph key`.
@@ -22,9 +23,9 @@ pub(crate) enum KeyCommand {
     #[command(after_help = "Example:
   KEY=$(heliograph key create --account ann@example.com --live --scope send)")]
     Create {
-        /// Email address of the account
-        #[arg(long, value_name = "EMAIL")]
-        account: String,
+        /// ID of the account, or email address of the person who owns it
+        #[arg(long, value_name = "ACCOUNT")]
+        account: AccountRef,
         /// Create a live key, which sends real messages and spends balance
         #[arg(long, conflicts_with = "test")]
         live: bool,
@@ -41,16 +42,17 @@ pub(crate) enum KeyCommand {
     /// List the API keys of an account
     #[command(after_help = "Example:\n  heliograph key list --account ann@example.com")]
     List {
-        /// Email address of the account
-        #[arg(long, value_name = "EMAIL")]
-        account: String,
+        /// ID of the account, or email address of the person who owns it
+        #[arg(long, value_name = "ACCOUNT")]
+        account: AccountRef,
     },
     /// Revoke an API key; takes effect immediately
     #[command(
         after_help = "Example:\n  heliograph key revoke 0190b0a0-6f2e-7c3d-8a41-2b5c9d7e1f30"
     )]
     Revoke {
-        /// Id of the key, as shown by 'key list'
+        /// ID of the key, as shown by 'key list'
+        #[arg(value_parser = key_id)]
         id: ApiKeyId,
     },
 }
@@ -80,15 +82,9 @@ fn scopes(args: &[ScopeArg]) -> Scopes {
 
 pub(crate) async fn run(command: &CommandContext, what: KeyCommand) -> anyhow::Result<ExitCode> {
     let cx = &command.context;
-    let find = async |email: &str| {
-        let found = accounts::by_email(cx, &email.trim().to_lowercase()).await;
-        or_not_found(found, || {
-            format!("no account for {email}; run 'heliograph account list' to see accounts")
-        })
-    };
     match what {
         KeyCommand::Create { account, live, test: _, name, scope } => {
-            let account = find(&account).await?;
+            let account = account_lookup::find(cx, &account).await?;
             let mode = if live { Mode::Live } else { Mode::Test };
             let random = welcome::random_bytes()?;
             let spec = KeySpec { mode, scopes: scopes(&scope), name: &name };
@@ -111,8 +107,9 @@ pub(crate) async fn run(command: &CommandContext, what: KeyCommand) -> anyhow::R
             }
         }
         KeyCommand::List { account } => {
-            let all = api_keys::list(cx, find(&account).await?.id).await?;
-            output::print_list(command.json, all.iter().map(key_row).collect());
+            let all = api_keys::list(cx, account_lookup::find(cx, &account).await?.id).await?;
+            let header = ["ID", "MODE", "NAME", "SCOPES", "CREATED", "LAST USED", "REVOKED"];
+            output::print_list(command.json, &header, all.iter().map(key_row).collect());
         }
         KeyCommand::Revoke { id } => {
             let unknown = || format!("no active key {id}; run 'heliograph key list' to see keys");
@@ -127,17 +124,27 @@ pub(crate) async fn run(command: &CommandContext, what: KeyCommand) -> anyhow::R
     Ok(ExitCode::SUCCESS)
 }
 
-fn key_row(k: &ApiKeyRecord) -> (Value, String) {
+fn key_row(k: &ApiKeyRecord) -> ListRow {
     let (id, created) = (k.id.to_string(), k.created_at.to_string());
-    let (revoked, scopes) = (k.revoked_at.map(|t| t.to_string()), k.scopes.names());
+    let revoked = k.revoked_at.map(|t| t.to_string());
     let used = k.last_used_at.map(|t| t.to_string());
-    let document = json!({ "id": id, "name": k.name, "mode": k.mode.name(), "scopes": scopes,
-        "createdAt": created, "lastUsedAt": used, "revokedAt": revoked });
-    let revoked = revoked.map_or(String::new(), |t| format!("\trevoked {t}"));
-    let scopes = scopes.join(",");
-    let used = used.map_or_else(|| "never used".to_owned(), |t| format!("last used {t}"));
-    (
-        document,
-        format!("{id}\t{}\t{}\t{scopes}\tcreated {created}\t{used}{revoked}", k.mode, k.name),
-    )
+    let document = json!({ "id": id, "name": k.name, "mode": k.mode.name(),
+        "scopes": k.scopes.names(), "createdAt": created, "lastUsedAt": used, "revokedAt": revoked });
+    let time = |at: Option<_>, absent: &str| at.map_or(absent.to_owned(), output::time);
+    let cells = vec![
+        id,
+        k.mode.name().to_owned(),
+        k.name.clone(),
+        k.scopes.names().join(","),
+        output::time(k.created_at),
+        time(k.last_used_at, "never"),
+        k.revoked_at.map_or(String::new(), |at| format!("revoked {}", output::time(at))),
+    ];
+    ListRow { document, cells }
+}
+
+/// Parses the ID of an API key.
+fn key_id(text: &str) -> Result<ApiKeyId, String> {
+    let wrong = "not the ID of an API key; run 'heliograph key list --account ACCOUNT' to see IDs";
+    text.trim().parse().map_err(|_| wrong.to_owned())
 }

@@ -4,16 +4,19 @@
 //! each event, prints it, and optionally forwards it to a local URL.
 
 use crate::commands::context::CommandContext;
+use crate::commands::running::require_service;
 use crate::commands::webhook;
-use crate::{output, signals};
-use anyhow::{Context as _, bail};
+use crate::config::Config;
+use crate::{account_lookup, data_dir, output, signals};
+use anyhow::Context as _;
 use bytes::Bytes;
 use clap::Args;
 use heliograph_domain::account::Mode;
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::delivery_error::DeliveryError;
 use heliograph_domain::event::EventKind;
-use heliograph_domain::webhook::{EventKinds, WebhookEndpoint};
-use heliograph_domain::webhook_url::WebhookUrl;
+use heliograph_domain::id::AccountId;
+use heliograph_domain::webhook::{EventKinds, SECRET_BYTES, WebhookEndpoint, WebhookSecret};
 use heliograph_domain::wording::deliveries;
 use heliograph_engine::Forwarder;
 use heliograph_service::kernel::audit::Actor;
@@ -32,13 +35,13 @@ use std::net::Ipv4Addr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// The lifetime of the temporary endpoint after its last extension, in case the command is killed.
-const ENDPOINT_TTL: Duration = Duration::from_secs(60);
+const ENDPOINT_TTL: Duration = Duration::from_secs(30);
 /// The interval at which the lifetime of the endpoint is extended.
-const EXTEND_EVERY: Duration = Duration::from_secs(20);
+const EXTEND_EVERY: Duration = Duration::from_secs(10);
 /// The largest accepted request body, in bytes; larger than any webhook.
 const MAX_BODY: usize = 1 << 20;
 
@@ -47,12 +50,13 @@ const MAX_BODY: usize = 1 << 20;
 #[command(after_help = "Example:
   heliograph listen --forward http://127.0.0.1:3000/webhooks
 
-Needs a running service. The signature of each event is verified. With --json, each event is printed
-as one line, the body of its webhook.")]
+Needs a running service on this machine. The signature of each event is verified. The signing secret of
+an account and mode stays the same on a machine. With --json, each event is printed as one line, the body
+of its webhook.")]
 pub(crate) struct ListenArgs {
-    /// Email address of the account [default: the only account]
-    #[arg(long, value_name = "EMAIL")]
-    account: Option<String>,
+    /// ID of the account, or email address of the person who owns it [default: the only account]
+    #[arg(long, value_name = "ACCOUNT")]
+    account: Option<AccountRef>,
     /// Comma-separated event types [default: all]
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = webhook::parse_event_kind)]
     events: Vec<EventKind>,
@@ -65,6 +69,9 @@ pub(crate) struct ListenArgs {
     /// Forward each event to this URL and return its response status
     #[arg(long, value_name = "URL")]
     forward: Option<String>,
+    /// Print the data of each event below its line
+    #[arg(long)]
+    verbose: bool,
 }
 
 /// The state shared by all requests.
@@ -73,35 +80,38 @@ struct Listener {
     endpoint: WebhookEndpoint,
     forwarder: Option<Forwarder>,
     json: bool,
+    verbose: bool,
     colour: bool,
 }
 
 pub(crate) async fn run(command: &CommandContext, what: ListenArgs) -> anyhow::Result<ExitCode> {
     let cx = &command.context;
-    let email = match &what.account {
-        Some(email) => email.clone(),
-        None => only_account(cx).await?,
-    };
-    let account = webhook::account_id(cx, &email).await?;
-    let target = what.forward.as_deref().map(WebhookUrl::parse).transpose().context("--forward")?;
+    let account = account_lookup::find_or_only(cx, what.account.as_ref()).await?;
+    let target =
+        what.forward.as_deref().map(|url| webhook::parse_url("--forward", url)).transpose()?;
+    require_service(command).await?;
+    let mode = if what.live { Mode::Live } else { Mode::Test };
+    let secret = signing_secret(&command.config, account.id, mode)?;
+    let by = Actor::operator(account.id);
+    remove_leftovers(cx, &by, &secret).await?;
     let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let url = format!("http://{}/", socket.local_addr()?);
-    let (mode, mode_name) = if what.live { (Mode::Live, "live") } else { (Mode::Test, "test") };
     let kinds =
         if what.events.is_empty() { EventKinds::ALL } else { what.events.into_iter().collect() };
     let listening_until = Some(cx.db.now().after(ENDPOINT_TTL));
-    let (by, wish) = (Actor::operator(account), NewEndpoint { mode, url, kinds, listening_until });
-    let added = endpoints::add(cx, &by, wish, endpoints::secret(cx)?).await;
-    let endpoint = webhook::or_invalid(added)?;
+    let wish = NewEndpoint { mode, url, kinds, listening_until };
+    let endpoint = webhook::or_invalid(endpoints::add(cx, &by, wish, secret).await)?;
     let (id, secret) = (endpoint.id, endpoint.secret.reveal());
     output::stderr(&format!(
-        "Listening for events of {mode_name} messages of {email} (press Ctrl-C to stop)\nSigning secret: {secret}"
+        "Listening for events of {mode} messages of account {} ({}) (press Ctrl-C to stop)\nSigning secret: {secret}",
+        account.id, account.name
     ));
     let listener = Listener {
         context: cx.clone(),
-        forwarder: target.map(|t| Forwarder::new(cx.names.clone(), account, t)),
+        forwarder: target.map(|t| Forwarder::new(cx.names.clone(), account.id, t)),
         endpoint,
         json: command.json,
+        verbose: what.verbose,
         colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
     };
     let ended = listen(socket, Arc::new(listener)).await;
@@ -109,15 +119,30 @@ pub(crate) async fn run(command: &CommandContext, what: ListenArgs) -> anyhow::R
     ended.map(|()| ExitCode::SUCCESS)
 }
 
-async fn only_account(cx: &Context) -> anyhow::Result<String> {
-    let all = heliograph_service::identity::accounts::list(cx).await?;
-    match all.as_slice() {
-        [one] => Ok(one.name.clone()),
-        [] => bail!(
-            "there are no accounts; start 'heliograph serve' or run 'heliograph account create'"
-        ),
-        _ => bail!("there are several accounts; select one with --account EMAIL"),
+/// Returns the signing secret of an account and mode on this machine. It is derived, so that a
+/// program under development is configured once, and nothing has to be stored.
+fn signing_secret(
+    config: &Config,
+    account: AccountId,
+    mode: Mode,
+) -> anyhow::Result<WebhookSecret> {
+    let machine = data_dir::node_identity(data_dir::create(config)?)?;
+    let purpose = format!("listen/{machine}/{account}/{mode}");
+    let mut bytes = [0; SECRET_BYTES];
+    bytes.copy_from_slice(&data_dir::sealing_key(config)?.derive(&purpose)[..SECRET_BYTES]);
+    Ok(WebhookSecret::from_random(&bytes))
+}
+
+/// Removes the endpoints that killed runs of this command left on this machine. The secret shows
+/// that they are of this machine, and a refused connection that their process is gone.
+async fn remove_leftovers(cx: &Context, by: &Actor, secret: &WebhookSecret) -> anyhow::Result<()> {
+    for left in endpoints::list(cx, by.account).await? {
+        let address = left.url.trim_start_matches("http://").trim_end_matches('/');
+        if left.local && left.secret == *secret && TcpStream::connect(address).await.is_err() {
+            endpoints::remove(cx, by, left.id).await?;
+        }
     }
+    Ok(())
 }
 
 async fn listen(socket: TcpListener, listener: Arc<Listener>) -> anyhow::Result<()> {
@@ -195,35 +220,49 @@ fn print_event(
     if listener.json {
         return output::stdout(&event.to_string());
     }
-    let text = |field: &str| event.get(field).and_then(Value::as_str).unwrap_or_default();
-    let kind = text("type");
+    let data = event.get("data").unwrap_or(&Value::Null);
+    let text = |value: &Value, field: &str| {
+        // Escaped, so that no sender injects terminal escape sequences.
+        let text = value.get(field).and_then(Value::as_str).unwrap_or_default();
+        text.escape_debug().to_string()
+    };
     let paint = |code: &str, text: &str| match listener.colour {
         true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
         false => text.to_owned(),
     };
-    let colour = match kind {
+    let kind = text(&event, "type");
+    let colour = match kind.as_str() {
         "message.delivered" => "1;32",
         "message.failed" => "1;31",
         "message.received" => "1;36",
         _ => "1;33",
     };
-    let outcome = match forwarded {
-        None => String::new(),
-        Some((Ok(status), took)) => {
+    let at = event.get("timestamp").and_then(Value::as_str).and_then(|at| at.parse().ok());
+    let at = paint("2", &at.map_or(String::new(), output::time));
+    let between = format!("{} → {}", text(data, "originator"), text(data, "recipient"));
+    let ids = paint("2", &format!("{}  event {}", text(data, "id"), id.escape_debug()));
+    let outcome = forwarded.map_or(String::new(), |f| format!("  {}", outcome(f, paint)));
+    let kind = paint(colour, &format!("{kind:17}"));
+    output::stdout(&format!("{at}  {kind}  {between}  {ids}{outcome}"));
+    if listener.verbose {
+        let data = serde_json::to_string_pretty(data).unwrap_or_default();
+        data.lines().for_each(|line| output::stdout(&format!("    {line}")));
+    }
+}
+
+/// Describes the result of forwarding an event.
+fn outcome(
+    (result, took): (&Result<u16, DeliveryError>, Duration),
+    paint: impl Fn(&str, &str) -> String,
+) -> String {
+    match result {
+        Ok(status) => {
             let colour = if (200..300).contains(status) { "32" } else { "31" };
-            format!(
-                "  {}",
-                paint(colour, &format!("forwarded: HTTP {status} in {} ms", took.as_millis()))
-            )
+            paint(colour, &format!("forwarded: HTTP {status} in {} ms", took.as_millis()))
         }
-        Some((Err(why), _)) => {
+        Err(why) => {
             let why = deliveries::error(why.kind, &why.detail);
-            format!("  {}", paint("31", &format!("forwarding failed: {why}")))
+            paint("31", &format!("forwarding failed: {why}"))
         }
-    };
-    let (at, kind, id) = (paint("2", text("timestamp")), paint(colour, kind), paint("2", id));
-    output::stdout(&format!("{at}  {kind}  {id}  verified{outcome}"));
-    let data = event.get("data").unwrap_or(&Value::Null);
-    let data = serde_json::to_string_pretty(data).unwrap_or_default();
-    output::stdout(&data.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n"));
+    }
 }

@@ -9,9 +9,14 @@ mod context;
 mod credit;
 mod key;
 mod listen;
+mod message;
 mod migrate;
+mod number;
+mod optout;
 mod restore;
 mod run;
+mod running;
+mod seal;
 mod webhook;
 
 pub(crate) use cli::{Cli, CliCommand};

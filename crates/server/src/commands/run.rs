@@ -4,7 +4,8 @@ use crate::commands::account::AccountCommand;
 use crate::commands::cli::CliCommand;
 use crate::commands::config as config_command;
 use crate::commands::context::CommandContext;
-use crate::commands::{account, backup, check, credit, key, listen, migrate, restore, webhook};
+use crate::commands::{account, backup, check, credit, key, listen, message, migrate, number};
+use crate::commands::{optout, restore, seal, webhook};
 use crate::config::{self, Config};
 use crate::{carriers, data_dir, service_context};
 use heliograph_domain::id::NodeId;
@@ -28,6 +29,7 @@ pub(crate) fn main(
         match command {
             CliCommand::Backup(what) => backup::run(&config, json, &what).await,
             CliCommand::Restore(what) => restore::run(&config, json, &what).await,
+            CliCommand::Seal(what) => seal::run(&config, json, what).await,
             CliCommand::Migrate(what) => migrate::run(&config, json, &what).await,
             other => run_with_context(config, json, other).await,
         }
@@ -48,12 +50,15 @@ async fn run_with_context(
     let (settings, _) = carriers::settings(&db, &config).await?;
     let (_keep, settings) = watch::channel(Arc::new(settings));
     // A command takes no leases, so it does not need a node id.
-    let context = service_context::build(&config, db, NodeId(0), settings)?;
+    let context = service_context::build(&config, db, NodeId(0), settings).await?;
     let context = CommandContext { context, config, json };
     match command {
         CliCommand::Account(what) => account::run(&context, what).await,
         CliCommand::Key(what) => key::run(&context, what).await,
         CliCommand::Webhook(what) => webhook::run(&context, what).await,
+        CliCommand::Message(what) => message::run(&context, what).await,
+        CliCommand::Optout(what) => optout::run(&context, what).await,
+        CliCommand::Number(what) => number::run(&context, what).await,
         CliCommand::Listen(what) => listen::run(&context, what).await,
         CliCommand::Credit(what) => credit::run(&context, &what).await,
         CliCommand::Check => check::run(&context).await,

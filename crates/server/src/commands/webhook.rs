@@ -1,21 +1,24 @@
 //! The `heliograph webhook` commands.
 
+use crate::account_lookup;
 use crate::commands::context::{CommandContext, or_not_found};
-use crate::output;
+use crate::commands::running::require_service;
+use crate::output::{self, ListRow, UsageError};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use heliograph_domain::account::Mode;
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::event::EventKind;
-use heliograph_domain::id::{AccountId, EndpointId, EventId};
+use heliograph_domain::id::{EndpointId, EventId};
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::{EventKinds, WebhookEndpoint};
+use heliograph_domain::webhook_url::WebhookUrl;
 use heliograph_domain::wording::{self, deliveries};
-use heliograph_service::identity::accounts;
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::error;
-use heliograph_service::webhooks::endpoints::{self, NewEndpoint};
+use heliograph_service::webhooks::endpoints::{self, EndpointChange, NewEndpoint};
 use heliograph_service::webhooks::replay::{self, ReplaySelection};
 use heliograph_service::webhooks::test_delivery::TestDelivery;
 use heliograph_store::webhooks::attempts::DeliveryAttempt;
@@ -39,9 +42,9 @@ pub(crate) enum WebhookCommand {
     /// List the endpoints of an account and their status
     #[command(after_help = "Example:\n  heliograph webhook list --account ann@example.com")]
     List {
-        /// Email address of the account
-        #[arg(long, value_name = "EMAIL")]
-        account: String,
+        /// ID of the account, or email address of the person who owns it
+        #[arg(long, value_name = "ACCOUNT")]
+        account: AccountRef,
     },
     /// Send a signed test event through the running service and print the response
     #[command(after_help = "Example:\n  heliograph webhook test 1 --event message.failed")]
@@ -85,6 +88,11 @@ pub(crate) enum WebhookCommand {
         /// Id of the endpoint
         endpoint: i32,
     },
+    /// Change the URL or the event types of an endpoint
+    #[command(
+        after_help = "Example:\n  heliograph webhook update 1 --url https://example.com/hook"
+    )]
+    Update(UpdateArgs),
     /// Delete an endpoint and its pending deliveries
     #[command(after_help = "Example:\n  heliograph webhook remove 1")]
     Remove {
@@ -96,9 +104,9 @@ pub(crate) enum WebhookCommand {
 /// The arguments of `heliograph webhook add`.
 #[derive(Args, Debug)]
 pub(crate) struct AddArgs {
-    /// Email address of the account
-    #[arg(long, value_name = "EMAIL")]
-    account: String,
+    /// ID of the account, or email address of the person who owns it
+    #[arg(long, value_name = "ACCOUNT")]
+    account: AccountRef,
     /// URL that receives the events
     #[arg(long)]
     url: String,
@@ -111,6 +119,19 @@ pub(crate) struct AddArgs {
     /// Send events of test messages (default)
     #[arg(long)]
     test: bool,
+}
+
+/// The arguments of `heliograph webhook update`.
+#[derive(Args, Debug)]
+pub(crate) struct UpdateArgs {
+    /// Id of the endpoint
+    endpoint: i32,
+    /// URL that receives the events, also the pending ones
+    #[arg(long, required_unless_present = "events")]
+    url: Option<String>,
+    /// Comma-separated event types to send from now on
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = parse_event_kind)]
+    events: Vec<EventKind>,
 }
 
 /// The arguments of `heliograph webhook replay`.
@@ -139,6 +160,11 @@ pub(crate) fn parse_event_kind(text: &str) -> Result<EventKind, String> {
         .ok_or_else(|| format!("possible values: {}", names.join(", ")))
 }
 
+/// Parses the URL in an option.
+pub(crate) fn parse_url(option: &str, url: &str) -> anyhow::Result<WebhookUrl> {
+    WebhookUrl::parse(url).map_err(|why| UsageError::error(format!("{option}: {why}")))
+}
+
 /// Returns the endpoint with this id, of any account, and the actor for the audit log.
 async fn known(cx: &Context, number: i32) -> anyhow::Result<(WebhookEndpoint, Actor)> {
     let endpoint = found(endpoints::by_number(cx, EndpointId(number)).await, number)?;
@@ -150,17 +176,11 @@ async fn known(cx: &Context, number: i32) -> anyhow::Result<(WebhookEndpoint, Ac
 pub(crate) fn or_invalid<T>(done: error::Result<T>) -> anyhow::Result<T> {
     done.map_err(|e| match e {
         error::Error::InvalidEndpoint(why) => anyhow::Error::msg(wording::endpoints::invalid(&why)),
+        error::Error::LimitReached { limit, max } => {
+            anyhow::Error::msg(wording::limits::limit_reached(limit, max))
+        }
         e => e.into(),
     })
-}
-
-/// Returns the account with this email address.
-pub(crate) async fn account_id(cx: &Context, email: &str) -> anyhow::Result<AccountId> {
-    let found = accounts::by_email(cx, &email.trim().to_lowercase()).await;
-    let found = or_not_found(found, || {
-        format!("no account for {email}; run 'heliograph account list' to see accounts")
-    });
-    Ok(found?.id)
 }
 
 pub(crate) async fn run(
@@ -176,6 +196,7 @@ pub(crate) async fn run(
         WebhookCommand::Rotate { endpoint } => rotate(command, endpoint).await?,
         WebhookCommand::On { endpoint } => enable(command, endpoint).await?,
         WebhookCommand::Off { endpoint } => disable(command, endpoint).await?,
+        WebhookCommand::Update(what) => update(command, what).await?,
         WebhookCommand::Remove { endpoint } => remove(command, endpoint).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -183,7 +204,8 @@ pub(crate) async fn run(
 
 async fn add(command: &CommandContext, what: AddArgs) -> anyhow::Result<()> {
     let cx = &command.context;
-    let account = account_id(cx, &what.account).await?;
+    let account = account_lookup::find(cx, &what.account).await?.id;
+    parse_url("--url", &what.url)?;
     let mode = if what.live { Mode::Live } else { Mode::Test };
     let kinds =
         if what.events.is_empty() { EventKinds::ALL } else { what.events.into_iter().collect() };
@@ -195,14 +217,29 @@ async fn add(command: &CommandContext, what: AddArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn list(command: &CommandContext, email: &str) -> anyhow::Result<()> {
+async fn update(command: &CommandContext, what: UpdateArgs) -> anyhow::Result<()> {
+    let cx = &command.context;
+    let (_, by) = known(cx, what.endpoint).await?;
+    let kinds = Some(what.events).filter(|all| !all.is_empty());
+    let kinds = kinds.map(|all| all.into_iter().collect());
+    let change = EndpointChange { url: what.url, kinds };
+    or_invalid(endpoints::update(cx, &by, EndpointId(what.endpoint), change).await)?;
+    let (endpoint, _) = known(cx, what.endpoint).await?;
+    let waiting = endpoints::waiting(cx, endpoint.account, endpoint.id).await?;
+    let row = endpoint_row(&endpoint, waiting);
+    output::print_result(command.json, &row.document, &row.cells.join("\t"));
+    Ok(())
+}
+
+async fn list(command: &CommandContext, name: &AccountRef) -> anyhow::Result<()> {
     let cx = &command.context;
     let mut all = Vec::new();
-    let account = account_id(cx, email).await?;
+    let account = account_lookup::find(cx, name).await?.id;
     for endpoint in endpoints::list(cx, account).await? {
         all.push(endpoint_row(&endpoint, endpoints::waiting(cx, account, endpoint.id).await?));
     }
-    output::print_list(command.json, all);
+    let header = ["ID", "MODE", "URL", "EVENTS", "STATUS", "PENDING"];
+    output::print_list(command.json, &header, all);
     Ok(())
 }
 
@@ -232,7 +269,7 @@ async fn disable(command: &CommandContext, endpoint: i32) -> anyhow::Result<()> 
     let (_, by) = known(cx, endpoint).await?;
     or_not_found(endpoints::switch_off(cx, &by, EndpointId(endpoint)).await, || {
         format!(
-            "no enabled endpoint {endpoint}; run 'heliograph webhook list --account EMAIL' to see endpoints"
+            "no enabled endpoint {endpoint}; run 'heliograph webhook list --account ACCOUNT' to see endpoints"
         )
     })?;
     output::stderr(&format!("Disabled endpoint {endpoint}"));
@@ -252,7 +289,7 @@ async fn remove(command: &CommandContext, endpoint: i32) -> anyhow::Result<()> {
 fn found<T>(done: error::Result<T>, endpoint: i32) -> anyhow::Result<T> {
     or_not_found(done, || {
         format!(
-            "no endpoint {endpoint}; run 'heliograph webhook list --account EMAIL' to see endpoints"
+            "no endpoint {endpoint}; run 'heliograph webhook list --account ACCOUNT' to see endpoints"
         )
     })
 }
@@ -264,25 +301,29 @@ fn confirm(command: &CommandContext, done: &Value) {
     }
 }
 
-fn endpoint_row(e: &WebhookEndpoint, waiting: i64) -> (Value, String) {
+fn endpoint_row(e: &WebhookEndpoint, waiting: i64) -> ListRow {
     let text = |t: Option<Timestamp>| t.map(|t| t.to_string());
     let (failing, off) = (text(e.failing_since), text(e.off.map(|(since, _)| since)));
     let reason = e.off.map(|(_, reason)| wording::endpoints::disabled(reason));
     let document = json!({ "id": e.id.0, "mode": e.mode.name(), "url": e.url, "events": e.kinds.names(),
         "createdAt": e.created_at.to_string(), "failingSince": failing, "offSince": off,
         "offReason": reason, "waiting": waiting });
-    let state = match (reason, failing) {
-        (Some(reason), _) => format!("disabled since {}: {reason}", off.unwrap_or_default()),
-        (None, Some(since)) => format!("failing since {since}"),
+    let since = |at: Option<Timestamp>| at.map_or(String::new(), output::time);
+    let state = match (reason, e.failing_since) {
+        (Some(reason), _) => {
+            format!("disabled since {}: {reason}", since(e.off.map(|(since, _)| since)))
+        }
+        (None, Some(at)) => format!("failing since {}", output::time(at)),
         (None, None) => "enabled".to_owned(),
     };
     let events = e.kinds.names().join(",");
-    let text = format!("{}\t{}\t{}\t{events}\t{state}\t{waiting} pending", e.id, e.mode, e.url);
-    (document, text)
+    let (id, mode) = (e.id.to_string(), e.mode.to_string());
+    ListRow { document, cells: vec![id, mode, e.url.clone(), events, state, waiting.to_string()] }
 }
 
 async fn test(command: &CommandContext, number: i32, event: EventKind) -> anyhow::Result<ExitCode> {
     let (cx, (endpoint, _)) = (&command.context, known(&command.context, number).await?);
+    require_service(command).await?;
     let event =
         found(endpoints::send_test(cx, endpoint.account, endpoint.id, event).await, number)?;
     let started = tokio::time::Instant::now();
@@ -327,7 +368,8 @@ fn print_test(command: &CommandContext, trial: &TestDelivery) {
 async fn attempts(command: &CommandContext, number: i32, limit: i64) -> anyhow::Result<()> {
     let (cx, (endpoint, _)) = (&command.context, known(&command.context, number).await?);
     let all = endpoints::attempts(cx, endpoint.account, endpoint.id, limit).await?;
-    output::print_list(command.json, all.into_iter().map(attempt_row).collect());
+    let header = ["TIME", "EVENT", "RESULT", "DURATION", "RESPONSE"];
+    output::print_list(command.json, &header, all.into_iter().map(attempt_row).collect());
     Ok(())
 }
 
@@ -342,35 +384,39 @@ fn succeeded(outcome: AttemptOutcome) -> String {
     format!("HTTP {}", outcome.status().unwrap_or_default())
 }
 
-fn attempt_row(a: DeliveryAttempt) -> (Value, String) {
+fn attempt_row(a: DeliveryAttempt) -> ListRow {
     let (event, at) = (a.event.to_string(), a.at.to_string());
     let detail = failed(a.outcome, a.detail.as_deref());
     let document = json!({ "event": event, "at": at, "status": a.outcome.status(),
         "milliseconds": a.duration, "detail": detail, "body": a.body });
     let text = detail.unwrap_or_else(|| succeeded(a.outcome));
     // Quoted, so that the response cannot inject terminal escape sequences.
-    let body = a.body.map_or(String::new(), |b| format!("\t{}", Value::String(b)));
-    (document, format!("{at}\t{event}\t{text}\t{} ms{body}", a.duration))
+    let body = a.body.map_or(String::new(), |b| Value::String(b).to_string());
+    ListRow {
+        document,
+        cells: vec![output::time(a.at), event, text, format!("{} ms", a.duration), body],
+    }
 }
 
 async fn replay(command: &CommandContext, what: ReplayArgs) -> anyhow::Result<()> {
-    let (cx, (endpoint, _)) = (&command.context, known(&command.context, what.endpoint).await?);
+    let (cx, (endpoint, by)) = (&command.context, known(&command.context, what.endpoint).await?);
     let (from, to) = (what.from.unwrap_or(Timestamp(0)), what.to.unwrap_or(cx.db.now()));
     if from >= to && what.to.is_none() {
-        bail!("--from {from} is in the future");
+        return Err(UsageError::error(format!("--from {from} is in the future")));
     }
     if from >= to {
-        bail!("--from {from} must be before --to {to}");
+        return Err(UsageError::error(format!("--from {from} must be before --to {to}")));
     }
     let again = match what {
         ReplayArgs { event, .. } if !event.is_empty() => ReplaySelection::Events(event),
         ReplayArgs { failed: true, .. } => ReplaySelection::Failed(from, to),
         ReplayArgs { from: None, to: None, .. } => {
-            bail!("select events with --failed, --event ID, or --from and --to")
+            let text = "select events with --failed, --event ID, or --from and --to";
+            return Err(UsageError::error(text));
         }
         _ => ReplaySelection::All(from, to),
     };
-    let queued = replay::replay(cx, endpoint.account, endpoint.id, again).await;
+    let queued = replay::replay(cx, &by, endpoint.id, again).await;
     if let Err(error::Error::NotFound) = queued {
         bail!("no such event for the account and mode of this endpoint");
     }

@@ -4,6 +4,9 @@ use crate::config::secret::ConfigSecret;
 use anyhow::{Context, bail};
 use heliograph_carrier::smpp::command::status::{ESME_RINVBNDSTS, ESME_ROK};
 use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
+use heliograph_domain::account_limit::{AccountLimit, AccountLimits};
+use heliograph_domain::account_ref::AccountRef;
+use heliograph_domain::egress_policy::{EgressPolicy, PortRange};
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -27,6 +30,7 @@ pub(crate) struct Config {
     pub(crate) optouts: OptoutsConfig,
     pub(crate) rates: RatesConfig,
     pub(crate) webhooks: WebhooksConfig,
+    pub(crate) retention: RetentionConfig,
     pub(crate) mail: MailConfig,
     pub(crate) telemetry: TelemetryConfig,
 }
@@ -116,14 +120,58 @@ impl Config {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LimitsConfig {
-    /// Per API key; 0 means no limit.
-    pub(crate) requests_per_second: u32,
     pub(crate) max_in_flight: u32,
+    pub(crate) requests_per_second: u32,
+    pub(crate) event_streams: u32,
+    pub(crate) webhook_endpoints: u32,
+    pub(crate) test_messages_per_day: u32,
+    pub(crate) invitations_per_day: u32,
+    pub(crate) mails_per_day: u32,
+    pub(crate) stored_rows: u32,
 }
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        Self { requests_per_second: 1_000, max_in_flight: 4_096 }
+        let limits = AccountLimits::default();
+        Self {
+            max_in_flight: 4_096,
+            requests_per_second: limits.get(AccountLimit::RequestsPerSecond),
+            event_streams: limits.get(AccountLimit::EventStreams),
+            webhook_endpoints: limits.get(AccountLimit::WebhookEndpoints),
+            test_messages_per_day: limits.get(AccountLimit::TestMessagesPerDay),
+            invitations_per_day: limits.get(AccountLimit::InvitationsPerDay),
+            mails_per_day: limits.get(AccountLimit::MailsPerDay),
+            stored_rows: limits.get(AccountLimit::StoredRows),
+        }
+    }
+}
+
+impl LimitsConfig {
+    /// Returns the defaults of the limits of accounts.
+    pub(crate) fn account_limits(&self) -> AccountLimits {
+        AccountLimits::new(|limit| match limit {
+            AccountLimit::RequestsPerSecond => self.requests_per_second,
+            AccountLimit::EventStreams => self.event_streams,
+            AccountLimit::WebhookEndpoints => self.webhook_endpoints,
+            AccountLimit::TestMessagesPerDay => self.test_messages_per_day,
+            AccountLimit::InvitationsPerDay => self.invitations_per_day,
+            AccountLimit::MailsPerDay => self.mails_per_day,
+            AccountLimit::StoredRows => self.stored_rows,
+        })
+    }
+}
+
+/// The days for which messages are kept; 0 keeps them.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RetentionConfig {
+    pub(crate) test_messages_days: u64,
+    pub(crate) live_messages_days: u64,
+}
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self { test_messages_days: 35, live_messages_days: 0 }
     }
 }
 
@@ -293,7 +341,27 @@ fn in_words<S: Serializer>(amount: &Option<Amount>, s: S) -> Result<S::Ok, S::Er
 #[serde(deny_unknown_fields)]
 pub(crate) struct NumberConfig {
     pub(crate) number: String,
-    pub(crate) account: String,
+    #[serde(deserialize_with = "account", serialize_with = "account_text")]
+    pub(crate) account: AccountRef,
+}
+
+/// The ID of an account may be written as a number or as text.
+fn account<'de, D: Deserializer<'de>>(d: D) -> Result<AccountRef, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Id(u32),
+        Text(String),
+    }
+    let text = match Written::deserialize(d)? {
+        Written::Id(id) => id.to_string(),
+        Written::Text(text) => text,
+    };
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+fn account_text<S: Serializer>(account: &AccountRef, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(account)
 }
 
 /// The automatic replies to keywords; an empty text sends nothing.
@@ -312,7 +380,20 @@ pub(crate) struct WebhooksConfig {
     #[serde(deserialize_with = "ranges")]
     pub(crate) allow_private: Vec<IpNet>,
     pub(crate) dns_servers: Vec<SocketAddr>,
+    #[serde(deserialize_with = "ports", serialize_with = "port_texts")]
+    pub(crate) ports: Vec<PortRange>,
+    pub(crate) ca_file: Option<PathBuf>,
     pub(crate) retention_days: u64,
+}
+
+fn ports<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<PortRange>, D::Error> {
+    let read = |text: String| text.parse::<PortRange>().map_err(|e| format!("'{text}': {e}"));
+    let all = Vec::<String>::deserialize(d)?.into_iter().map(read);
+    all.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
+}
+
+fn port_texts<S: Serializer>(ports: &[PortRange], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(ports.iter().map(ToString::to_string))
 }
 
 fn ranges<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<IpNet>, D::Error> {
@@ -337,8 +418,14 @@ fn range(text: &str, example: &str) -> Result<IpNet, String> {
 
 impl Default for WebhooksConfig {
     fn default() -> Self {
-        let (allow_private, dns_servers) = (Vec::new(), Vec::new());
-        Self { timeout_seconds: 15, allow_private, dns_servers, retention_days: 30 }
+        Self {
+            timeout_seconds: 15,
+            allow_private: Vec::new(),
+            dns_servers: Vec::new(),
+            ports: EgressPolicy::DEFAULT_PORTS.into(),
+            ca_file: None,
+            retention_days: 30,
+        }
     }
 }
 

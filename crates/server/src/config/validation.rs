@@ -39,12 +39,31 @@ impl Config {
                 "webhooks.retention_days must be from 6 to 3650; failing endpoints are retried for five days before they are disabled"
             );
         }
+        self.validate_retention()?;
         let currency = &self.accounts.currency;
         if currency.len() != 3 || !currency.bytes().all(|b| b.is_ascii_uppercase()) {
             bail!("accounts.currency must be three capital letters, such as EUR, not '{currency}'");
         }
         if self.rates.default.is_some_and(|price| price < Amount::ZERO) {
             bail!("rates.default must not be negative");
+        }
+        Ok(())
+    }
+
+    /// A message is kept longer than its webhook events, which refer to it and may follow it by the
+    /// days for which a message is valid and its receipt may come.
+    fn validate_retention(&self) -> anyhow::Result<()> {
+        let least = self.webhooks.retention_days + 4;
+        for (key, days) in [
+            ("test_messages_days", self.retention.test_messages_days),
+            ("live_messages_days", self.retention.live_messages_days),
+        ] {
+            if days != 0 && !(least..=36_500).contains(&days) {
+                bail!(
+                    "retention.{key} must be 0, or from {least} to 36500: a message is kept 4 days longer than its \
+                     webhook events (webhooks.retention_days)"
+                );
+            }
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Opt-out lists: recipients who must not be written to, and how numbers are added and removed.
 
+use crate::kernel::account_limits;
 use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{ConflictReason, Error, Result};
-use crate::kernel::idempotency::{IdempotentOutcome, IdempotentRequest};
+use crate::kernel::idempotency::{IdempotentOutcome, IdempotentRequest, OPTOUT_NUMBERS};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::fields::{ListName, Note};
@@ -250,6 +251,7 @@ pub async fn add(
     if let Some(answer) = asked.stored_answer(cx).await? {
         return Ok(IdempotentOutcome::Replayed(answer));
     }
+    account_limits::require_row_room(cx, caller.account, 1).await?;
     let mut tx = cx.db.write().await?;
     let list = find(&mut tx, caller, which).await?.id;
     let NewOptout { number, note } = new;
@@ -272,6 +274,22 @@ pub async fn add(
     Ok(IdempotentOutcome::Fresh(done))
 }
 
+/// Adds a number to a list as [`add`] does, without idempotency; returns whether it is new.
+#[boxed]
+pub async fn add_one(
+    cx: &Context,
+    caller: &Caller,
+    which: OptoutListRef,
+    new: NewOptout,
+) -> Result<bool> {
+    let keep = |_: &(Optout, bool)| String::new();
+    let asked = IdempotentRequest::new(caller, OPTOUT_NUMBERS, "", None, &keep);
+    match add(cx, caller, which, new, asked).await? {
+        IdempotentOutcome::Fresh((_, is_new)) => Ok(is_new),
+        IdempotentOutcome::Replayed(_) => Ok(false),
+    }
+}
+
 /// Adds imported numbers, each with a note, to a list; returns how many are new. Existing entries
 /// keep their evidence.
 pub async fn import(
@@ -287,6 +305,7 @@ pub async fn import(
     }
     // The list must exist even when there is nothing to add.
     let made = find(&mut cx.db.read().await?, caller, which).await?.id;
+    account_limits::require_row_room(cx, caller.account, numbers.len()).await?;
     let mut added = 0;
     for batch in numbers.chunks(BATCH) {
         let mut tx = cx.db.write().await?;

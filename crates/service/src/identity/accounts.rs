@@ -4,9 +4,10 @@ use crate::audience::optouts;
 use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
-use crate::kernel::error::{Error, Result};
+use crate::kernel::error::{ConflictReason, Error, Result, UserAccount};
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::account::{Mode, Role, Scope};
+use heliograph_domain::account::{Mode, Role, Scope, Scopes};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
@@ -17,9 +18,11 @@ pub use heliograph_store::identity::accounts::{Account, FirstSteps};
 pub use heliograph_store::identity::memberships::Member;
 use heliograph_store::identity::memberships::{self, Membership};
 use heliograph_store::identity::users::{self, NewUser};
+use std::collections::HashMap;
 use uuid::Uuid;
 
-/// Creates an account for the person with this email address; `None` when they have one.
+/// Creates an account for the person with this email address; `None` when they own one. A person
+/// who was removed from their accounts gets a new one.
 #[boxed]
 pub async fn create(
     cx: &Context,
@@ -28,12 +31,33 @@ pub async fn create(
     operator: bool,
 ) -> Result<Option<AccountId>> {
     let mut tx = cx.db.write().await?;
-    let made = create_in(cx, &mut tx, email, currency, operator).await?;
+    let account = match accounts::user_by_email(&mut tx, email).await? {
+        None => create_in(cx, &mut tx, email, currency, operator).await?.map(|(made, _)| made),
+        Some(user) if owned_accounts(&mut tx, user).await?.is_empty() => {
+            if operator {
+                users::set_operator(&mut tx, user).await?;
+            }
+            Some(open(cx, &mut tx, user, email, currency).await?)
+        }
+        Some(_) => None,
+    };
+    if let Some(account) = account {
+        let by = Actor::operator(account);
+        audit::record(cx, &mut tx, &by, AuditAction::AccountOpened, email).await?;
+    }
     tx.commit().await?;
-    Ok(made.map(|(account, _)| account))
+    Ok(account)
 }
 
-/// Creates an account within a transaction and returns it with its owner.
+/// Returns the accounts that a user owns.
+async fn owned_accounts(conn: &mut Conn, user: UserId) -> Result<Vec<AccountId>> {
+    let all = accounts::list_for_user(conn, user).await?;
+    let owned = all.into_iter().filter(|(.., role)| *role == Role::Owner);
+    Ok(owned.map(|(id, ..)| id).collect())
+}
+
+/// Creates an account within a transaction and returns it with its owner, who is a new user; `None`
+/// when the email address is taken.
 #[boxed]
 pub async fn create_in(
     cx: &Context,
@@ -48,10 +72,21 @@ pub async fn create_in(
     if !users::insert(tx, &new).await? {
         return Ok(None);
     }
-    let account = accounts::insert(tx, email, currency, now).await?;
+    Ok(Some((open(cx, tx, user, email, currency).await?, user)))
+}
+
+/// Creates an account with its first owner.
+async fn open(
+    cx: &Context,
+    tx: &mut Conn,
+    user: UserId,
+    name: &str,
+    currency: &str,
+) -> Result<AccountId> {
+    let account = accounts::insert(tx, name, currency, cx.db.now()).await?;
     memberships::insert(tx, &Membership { user, account, role: Role::Owner }).await?;
     optouts::create_default_lists(cx, tx, account).await?;
-    Ok(Some((account, user)))
+    Ok(account)
 }
 
 /// Returns all accounts, the oldest first.
@@ -61,8 +96,23 @@ pub async fn list(cx: &Context) -> Result<Vec<Account>> {
     Ok(accounts::all(&mut conn).await?)
 }
 
-/// Returns accounts after `after` with their members, the oldest first, for operators. `part`
-/// occurs in the account's name or in the email address of a member.
+/// Returns all accounts with the email addresses of their owners, the oldest first.
+#[boxed]
+pub async fn list_with_owners(cx: &Context) -> Result<Vec<(Account, Vec<String>)>> {
+    let mut conn = cx.db.read().await?;
+    let mut owners: HashMap<AccountId, Vec<String>> = HashMap::new();
+    for (account, owner) in memberships::owners(&mut conn).await? {
+        owners.entry(account).or_default().push(owner);
+    }
+    let with_owners = |account: Account| {
+        let owners = owners.remove(&account.id).unwrap_or_default();
+        (account, owners)
+    };
+    Ok(accounts::all(&mut conn).await?.into_iter().map(with_owners).collect())
+}
+
+/// Returns accounts after `after` with their members, the oldest first, for operators. `part` is the
+/// account's ID, or occurs in its name or in the email address of a member.
 #[boxed]
 pub async fn page(
     cx: &Context,
@@ -87,11 +137,47 @@ pub async fn first_steps(cx: &Context, caller: &Caller) -> Result<FirstSteps> {
     Ok(accounts::first_steps(&mut conn, caller.account).await?)
 }
 
-/// Returns the account of the user with this email address.
+/// Returns the account that an operator named.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such account or person;
+/// [`ConflictReason::AmbiguousAccount`] when the person does not own exactly one account. A role
+/// that others gave the person never counts, because an invitation would redirect money, API keys
+/// and messages.
 #[boxed]
-pub async fn by_email(cx: &Context, email: &str) -> Result<Account> {
+pub async fn resolve(cx: &Context, name: &AccountRef) -> Result<Account> {
     let mut conn = cx.db.read().await?;
-    accounts::by_email(&mut conn, email).await?.ok_or(Error::NotFound)
+    let id = match name {
+        AccountRef::Id(id) => *id,
+        AccountRef::Owner(email) => {
+            let user = accounts::user_by_email(&mut conn, email).await?.ok_or(Error::NotFound)?;
+            match owned_accounts(&mut conn, user).await?.as_slice() {
+                [one] => *one,
+                _ => {
+                    let all = accounts::list_for_user(&mut conn, user).await?;
+                    let all =
+                        all.into_iter().map(|(id, name, role)| UserAccount { id, name, role });
+                    return Err(Error::Conflict(ConflictReason::AmbiguousAccount(all.collect())));
+                }
+            }
+        }
+    };
+    accounts::by_id(&mut conn, id).await?.ok_or(Error::NotFound)
+}
+
+/// Returns the operator at the command line as a caller with all permissions in an account.
+#[boxed]
+pub async fn operator_caller(cx: &Context, account: &Account, mode: Mode) -> Result<Caller> {
+    let mut conn = cx.db.read().await?;
+    let list = heliograph_store::audience::optouts::default_list(&mut conn, (account.id, mode));
+    Ok(Caller {
+        account: account.id,
+        mode,
+        scopes: Scopes::ALL,
+        key: None,
+        currency: account.currency.clone(),
+        optout_list: list.await?.ok_or(Error::NotFound)?.id,
+    })
 }
 
 /// Returns the available and the reserved balance of the caller's account. In test mode both are
@@ -107,23 +193,13 @@ pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> 
 }
 
 /// Credits an account manually, or debits it with a negative amount; the balance never falls below
-/// zero.
+/// zero. `actor` names the account.
 ///
 /// # Errors
 /// [`Error::InsufficientBalance`] when less is available than debited.
 #[boxed]
-pub async fn credit(
-    cx: &Context,
-    account: AccountId,
-    amount: Amount,
-    note: &CreditNote,
-) -> Result<()> {
-    let (id, at) = cx.next_id();
-    let (kind, note) = (LedgerKind::Credit, note.as_str().to_owned());
-    let entry = LedgerEntry { account, id, kind, amount, note, at };
-    let mut tx = cx.db.write().await?;
-    add(&mut tx, &entry).await?;
-    Ok(tx.commit().await?)
+pub async fn credit(cx: &Context, actor: &Actor, amount: Amount, note: &CreditNote) -> Result<()> {
+    credit_once(cx, actor, cx.next_id().0, amount, note).await
 }
 
 async fn add(tx: &mut Conn, entry: &LedgerEntry) -> Result<AddOutcome> {
@@ -134,8 +210,8 @@ async fn add(tx: &mut Conn, entry: &LedgerEntry) -> Result<AddOutcome> {
     }
 }
 
-/// Does the same as [`credit`] for an operator in the dashboard: `actor` names the account, and
-/// repeated requests with the same `once` credit it once (idempotency).
+/// Does the same as [`credit`]; repeated requests with the same `once` credit the account once
+/// (idempotency).
 ///
 /// # Errors
 /// Those of [`credit`], and [`Error::IdempotencyKeyReused`].

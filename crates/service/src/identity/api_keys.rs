@@ -84,10 +84,10 @@ impl Keyring {
         }
     }
 
-    /// Returns the id of a cached key.
-    pub fn cached_key_id(&self, key: &str) -> Option<ApiKeyId> {
+    /// Returns the caller of a cached key.
+    pub fn cached_caller(&self, key: &str) -> Option<Arc<Caller>> {
         let (key, _) = secret::ApiKey::parse(key)?;
-        self.read().keys.get(&key.hash())?.caller.key
+        Some(self.read().keys.get(&key.hash())?.caller.clone())
     }
 
     /// Returns the caller of a request, read from the database.

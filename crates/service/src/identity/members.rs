@@ -79,8 +79,9 @@ pub async fn invite(
     let account = actor.account;
     let email = email.to_owned();
     let expires_at = now.after(HOLDS);
-    let invitation =
-        Invitation { id: InvitationId(id), account, email, role, created_at: now, expires_at };
+    let id = InvitationId(id);
+    let inviter = who.details.session.user;
+    let invitation = Invitation { id, account, email, role, inviter, created_at: now, expires_at };
     invitations::insert(&mut tx, &invitation, &token.hash()).await?;
     let email = &invitation.email;
     let name = &who.details.account_name;
@@ -140,6 +141,7 @@ pub async fn set_role(
         return Err(Error::Conflict(ConflictReason::LastOwner));
     }
     memberships::set_role(&mut tx, actor.account, user, role).await?;
+    end_invitations(cx, &mut tx, actor, user, Some(role)).await?;
     let detail = format!("{} is {} now", member.email, role.name());
     audit::record(cx, &mut tx, actor, AuditAction::RoleChanged, &detail).await?;
     Ok(tx.commit().await?)
@@ -165,6 +167,7 @@ pub async fn remove(
         return Err(Error::Conflict(ConflictReason::LastOwner));
     }
     memberships::delete(&mut tx, actor.account, user).await?;
+    end_invitations(cx, &mut tx, actor, user, None).await?;
     audit::record(cx, &mut tx, actor, AuditAction::MemberRemoved, &member.email).await?;
     Ok(tx.commit().await?)
 }
@@ -263,9 +266,37 @@ pub async fn sign_up_by_invitation(
     Ok(token)
 }
 
+/// Ends the open invitations of an inviter whose role is this now; `None` after removal.
+async fn end_invitations(
+    cx: &Context,
+    tx: &mut Conn,
+    actor: &Actor,
+    inviter: UserId,
+    role: Option<Role>,
+) -> Result<()> {
+    for invitation in invitations::list(tx, actor.account).await? {
+        if invitation.inviter != inviter || role.is_some_and(|r| r.may_give(invitation.role)) {
+            continue;
+        }
+        if let Some(email) = invitations::revoke(tx, actor.account, invitation.id).await? {
+            audit::record(cx, tx, actor, AuditAction::InvitationRevoked, &email).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns an open invitation and the name of the account. An invitation is open only while its
+/// inviter may still give the role: `end_invitations` cannot see those that another transaction
+/// stores at the same time.
 async fn look(cx: &Context, conn: &mut Conn, token: &Token) -> Result<(Invitation, String)> {
     let found = invitations::by_hash(conn, &token.hash()).await?;
-    found.filter(|(i, _)| i.expires_at > cx.db.now()).ok_or(Error::NotFound)
+    let found = found.filter(|(i, _)| i.expires_at > cx.db.now());
+    let (invitation, name) = found.ok_or(Error::NotFound)?;
+    let inviter = memberships::role(conn, invitation.account, invitation.inviter).await?;
+    match inviter.is_some_and(|role| role.may_give(invitation.role)) {
+        true => Ok((invitation, name)),
+        false => Err(Error::NotFound),
+    }
 }
 
 async fn join(
@@ -296,8 +327,5 @@ async fn find(tx: &mut Conn, account: AccountId, user: UserId) -> Result<(Member
 /// Checks that the user may grant or revoke a role: only owners manage owners.
 fn may_give(who: &AuthenticatedUser, role: Role) -> Result<()> {
     who.require_manager()?;
-    if role == Role::Owner && who.details.role != Role::Owner {
-        return Err(Error::Scope("owner"));
-    }
-    Ok(())
+    if who.details.role.may_give(role) { Ok(()) } else { Err(Error::Scope("owner")) }
 }

@@ -1,5 +1,6 @@
 //! Accounts and people: sign-up, sign-in, sessions, members, passwords, two-factor authentication, API keys.
 
+pub mod account_limits;
 pub mod accounts;
 pub mod api_keys;
 pub mod magic_links;

@@ -16,6 +16,7 @@ use heliograph_store::identity::magic_links;
 use heliograph_store::identity::sessions;
 pub use heliograph_store::identity::sessions::Session;
 use heliograph_store::identity::sessions::SignedInSession;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// The idle time after which a session ends: a week.
@@ -115,6 +116,7 @@ pub async fn start(cx: &Context, tx: &mut Conn, new: NewSession<'_>) -> Result<T
         seen_at: now,
         address: origin.address.clone(),
         agent: origin.agent.chars().take(AGENT).collect(),
+        by_operator: method == SignInMethod::OperatorLink,
     };
     sessions::insert(tx, &session, &token.hash()).await?;
     let actor = Actor { account, user: Some(user), address: origin.address.clone() };
@@ -184,6 +186,15 @@ pub async fn authenticate(cx: &Context, token: &Token) -> Result<AuthenticatedUs
         tx.commit().await?;
     }
     Ok(AuthenticatedUser { details: signed })
+}
+
+/// Returns the sessions that show an account, so that their pages may learn of its changes.
+#[boxed]
+pub async fn viewers(cx: &Context, account: AccountId) -> Result<HashSet<SessionId>> {
+    let now = cx.db.now();
+    let mut conn = cx.db.read().await?;
+    let all = sessions::viewers(&mut conn, account, now.before(IDLE), now.before(LIFE)).await?;
+    Ok(all.into_iter().collect())
 }
 
 /// Switches the session to another account or mode.

@@ -31,6 +31,7 @@ pub async fn create_account(
     let mut tx = cx.db.write().await?;
     let made = accounts::create_in(cx, &mut tx, email, &entrance.currency, false).await?;
     let Some((account, user)) = made else { return Ok(None) };
+    heliograph_store::identity::accounts::mark_self_registered(&mut tx, account).await?;
     users::set_password(&mut tx, user, &hash).await?;
     let actor = Actor { account, user: Some(user), address: origin.address.clone() };
     audit::record(cx, &mut tx, &actor, AuditAction::AccountOpened, email).await?;

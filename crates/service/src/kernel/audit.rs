@@ -58,16 +58,20 @@ macro_rules! codes {
 codes! {
     /// An action that the audit log records.
     pub enum AuditAction {
-        /// An account was created by signing up.
+        /// An account was created, by signing up or by the operator.
         AccountOpened = "account_opened",
         /// The operator changed the balance.
         CreditAdded = "credit_added",
+        /// The operator changed a limit of the account.
+        LimitChanged = "limit_changed",
         /// A user signed in; the detail is the code of a [`SignInMethod`].
         SignedIn = "signed_in",
         /// A sign-in failed; the detail is the code of a [`SignInFailure`].
         SignInFailed = "sign_in_failed",
         /// The operator created a magic link.
         SignInLinkCreated = "sign_in_link_created",
+        /// The operator created a password reset link.
+        PasswordResetLinkCreated = "password_reset_link_created",
         /// A session was ended.
         SessionEnded = "session_ended",
         /// All other sessions of a user were ended.
@@ -100,7 +104,7 @@ codes! {
         ApiKeyRevoked = "api_key_revoked",
         /// A webhook endpoint was added.
         WebhookAdded = "webhook_added",
-        /// The event kinds of a webhook endpoint were changed.
+        /// The URL or the event kinds of a webhook endpoint were changed.
         WebhookChanged = "webhook_changed",
         /// A webhook endpoint was removed.
         WebhookRemoved = "webhook_removed",
@@ -112,6 +116,18 @@ codes! {
         WebhookSecretRevealed = "webhook_secret_revealed",
         /// A signing secret was replaced.
         WebhookSecretRotated = "webhook_secret_rotated",
+        /// Events were replayed to a webhook endpoint; the detail has their number.
+        WebhookReplayed = "webhook_replayed",
+        /// The installation was restored from a backup.
+        BackupRestored = "backup_restored",
+        /// A phone number was assigned to the account.
+        NumberAssigned = "number_assigned",
+        /// A phone number was moved to another account.
+        NumberRemoved = "number_removed",
+        /// A message was cancelled at the command line.
+        MessageCancelled = "message_cancelled",
+        /// A number was added to an opt-out list at the command line.
+        OptoutAdded = "optout_added",
         /// A number was removed from an opt-out list.
         OptoutRemoved = "optout_removed",
         /// An opt-out list was removed.
@@ -128,8 +144,10 @@ codes! {
         AuthenticatorApp = "authenticator_app",
         /// The password and a recovery code.
         RecoveryCode = "recovery_code",
-        /// A magic link.
+        /// A magic link for the first sign-in.
         MagicLink = "magic_link",
+        /// A magic link that an operator created for somebody else.
+        OperatorLink = "operator_link",
         /// Accepting an invitation as a new user.
         Invitation = "invitation",
         /// Creating an account.
@@ -203,6 +221,20 @@ fn log(actor: &Actor, action: AuditAction, detail: &str, key: Option<ApiKeyId>) 
         AuditAction::SignInFailed => event.refused(),
         _ => event.done(),
     }
+}
+
+/// Writes an audit log entry in a transaction of its own, after an action whose transaction is the
+/// writer's or that API keys take as well.
+#[boxed]
+pub async fn record_alone(
+    cx: &Context,
+    actor: &Actor,
+    action: AuditAction,
+    detail: &str,
+) -> Result<()> {
+    let mut tx = cx.db.write().await?;
+    record(cx, &mut tx, actor, action, detail).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Returns the audit log of an account below `before`, the newest first, with the actors' email

@@ -1,5 +1,6 @@
 //! The context of the business rules: database, clock, ids and the operator's settings.
 
+use crate::kernel::account_limits::LimitTable;
 use crate::kernel::error::{Error, Result};
 use crate::kernel::name_resolution::NameResolution;
 use crate::kernel::notifier::ChangeNotifier;
@@ -33,6 +34,8 @@ pub struct Context {
     pub names: NameResolution,
     /// The number of this node, which owns its leases.
     pub node: NodeId,
+    /// The limits of all accounts.
+    pub limits: LimitTable,
     /// The operator's current settings.
     pub settings: watch::Receiver<Arc<Settings>>,
 }
@@ -56,6 +59,10 @@ pub struct Settings {
     pub webhook_timeout: Duration,
     /// The time for which events are kept.
     pub webhook_retention: Duration,
+    /// The time for which test messages are kept; `None` keeps them.
+    pub test_message_retention: Option<Duration>,
+    /// The time for which live messages are kept; `None` keeps them.
+    pub live_message_retention: Option<Duration>,
 }
 
 /// Settings of signing up and of links in mails.

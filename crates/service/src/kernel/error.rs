@@ -2,10 +2,33 @@
 //!
 //! The `Display` text of an error is for logs. API, dashboard and commands have their own wording.
 
+use heliograph_domain::account::Role;
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::endpoint_error::InvalidEndpoint;
+use heliograph_domain::id::AccountId;
 use heliograph_domain::message::NotCancellableReason;
+use heliograph_domain::money::Amount;
 use heliograph_domain::password::WeakPassword;
 use heliograph_store as store;
+use std::fmt;
+
+/// A price that the balance does not cover.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shortfall {
+    /// The price of the message.
+    pub price: Amount,
+    /// The available balance, read after the refusal.
+    pub available: Amount,
+    /// The currency of both, ISO 4217.
+    pub currency: String,
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { price, available, currency } = self;
+        write!(f, "the message costs {price} {currency}, and {available} {currency} are available")
+    }
+}
 
 /// A reason why an operation failed. Except for [`Error::CommitUnknown`], nothing was stored.
 #[derive(Debug, thiserror::Error)]
@@ -25,9 +48,12 @@ pub enum Error {
     /// A webhook endpoint cannot be registered or used.
     #[error("invalid endpoint: {}", .0.code())]
     InvalidEndpoint(InvalidEndpoint),
-    /// The balance does not cover the message.
+    /// The balance does not cover a debit.
     #[error("insufficient balance")]
     InsufficientBalance,
+    /// The balance does not cover the price of a message.
+    #[error("insufficient balance: {0}")]
+    PriceNotCovered(Shortfall),
     /// The recipient is on the opt-out list that the message enforces.
     #[error("recipient opted out")]
     RecipientOptedOut,
@@ -47,6 +73,14 @@ pub enum Error {
         parts: u16,
         /// The limit of the request or of the service.
         allowed: u16,
+    },
+    /// The account has reached a limit, whose value is `max`.
+    #[error("limit reached: {} = {max}", .limit.name())]
+    LimitReached {
+        /// The limit.
+        limit: AccountLimit,
+        /// Its value.
+        max: u32,
     },
     /// The idempotency key belongs to a different request.
     #[error("idempotency key reused")]
@@ -97,8 +131,11 @@ pub enum ConflictReason {
     DefaultOptoutList,
     /// The default opt-out list cannot be renamed.
     DefaultOptoutListName,
-    /// No account has this email address, to which the configuration assigns a number.
-    UnknownAccount(String),
+    /// The person does not own exactly one account, so that their email address names none. These
+    /// are the accounts of which they are a member.
+    AmbiguousAccount(Vec<UserAccount>),
+    /// The number is assigned to this other account.
+    NumberAssigned(AccountId),
     /// The database of a restore holds this number of accounts.
     DatabaseNotEmpty(usize),
     /// The backup violates invariants.
@@ -127,11 +164,23 @@ impl ConflictReason {
             Self::OptoutListExists => "optout_list_exists",
             Self::DefaultOptoutList => "default_optout_list",
             Self::DefaultOptoutListName => "default_optout_list_name",
-            Self::UnknownAccount(_) => "unknown_account",
+            Self::AmbiguousAccount(_) => "ambiguous_account",
+            Self::NumberAssigned(_) => "number_assigned",
             Self::DatabaseNotEmpty(_) => "database_not_empty",
             Self::BackupViolations { .. } => "backup_violations",
         }
     }
+}
+
+/// An account of a user.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UserAccount {
+    /// The ID.
+    pub id: AccountId,
+    /// The name.
+    pub name: String,
+    /// The user's role.
+    pub role: Role,
 }
 
 /// The reason why no live message can be sent to a number.

@@ -1,5 +1,6 @@
 //! The foundation of every business rule: context, errors, audit log, idempotency and the commands of the writer.
 
+pub mod account_limits;
 pub mod audit;
 pub mod caller;
 pub mod commands;

@@ -11,7 +11,8 @@ use crate::kernel::commands::claim::DispatchItem;
 use crate::kernel::context::Context;
 use crate::messaging::dispatch::DispatchQueues;
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::account::{Scope, Scopes};
+use heliograph_domain::account::{Mode, Scope, Scopes};
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::id::{ApiKeyId, CarrierId, MessageId, NodeId};
 use heliograph_domain::lease::{LEASE, Lane, Lease, LeasedMessage};
 use heliograph_domain::message::Message;
@@ -123,6 +124,26 @@ async fn reject_opted_out(
     reject(tx, accepts, outcomes, &opted_out, AcceptOutcome::OptedOut).await
 }
 
+/// Rejects test messages of accounts that have reached a limit.
+async fn reject_over_limit(
+    cx: &Context,
+    tx: &mut Conn,
+    accepts: &[Accept],
+    outcomes: &mut AcceptOutcomes,
+) -> StoreResult<()> {
+    let mut rejected: HashMap<AccountLimit, HashSet<MessageId>> = HashMap::new();
+    for message in accepted(accepts, outcomes).filter(|m| m.mode == Mode::Test) {
+        if let Err(limit) = cx.limits.admit_test_message(message.account) {
+            rejected.entry(limit).or_default().insert(message.id);
+        }
+    }
+    for (limit, messages) in rejected {
+        let reason = AcceptOutcome::LimitReached(limit);
+        reject(tx, accepts, outcomes, &messages, reason).await?;
+    }
+    Ok(())
+}
+
 /// The result of [`store`], published once the transaction is durable.
 #[derive(Debug, Default)]
 pub struct StoredBatch {
@@ -144,6 +165,7 @@ pub async fn store(
     balances: BalanceChanges,
 ) -> StoreResult<StoredBatch> {
     let CheckedAccepts { accepts, mut outcomes } = checked;
+    reject_over_limit(cx, tx, accepts, &mut outcomes).await?;
     let fresh: Vec<_> = accepted(accepts, &outcomes).collect();
     let unpaid = charging::reserve_prices(tx, &fresh, balances).await?;
     reject(tx, accepts, &mut outcomes, &unpaid, AcceptOutcome::InsufficientBalance).await?;

@@ -1,13 +1,14 @@
 //! Messages: sending, reading and cancelling them.
 
 use crate::billing::price;
+use crate::kernel::account_limits;
 use crate::kernel::caller::Caller;
 use crate::kernel::commands::accept::{Accept, AcceptOutcome};
 use crate::kernel::commands::cancel::{Cancel, CancelOutcome};
 use crate::kernel::commands::command::Command;
 use crate::kernel::commands::progress::KeywordReply;
 use crate::kernel::context::Context;
-use crate::kernel::error::{Error, Result};
+use crate::kernel::error::{Error, Result, Shortfall};
 use crate::kernel::idempotency::RequestKey;
 use crate::kernel::writer::Writer;
 use crate::messaging::cancel;
@@ -16,11 +17,12 @@ use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::fields::{MaxParts, MessageText, Reference, Validity};
 use heliograph_domain::id::{AccountId, ApiKeyId, MessageId, OptoutListId};
 use heliograph_domain::message::{Message, MessageState, MessageStatus, NotCancellableReason};
+use heliograph_domain::money::Amount;
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_store::audience::optouts;
 use heliograph_store::idempotency::{self, ScopedKey};
-use heliograph_store::identity::api_keys;
+use heliograph_store::identity::{accounts, api_keys};
 use heliograph_store::messaging::messages;
 pub use heliograph_store::messaging::messages::{MessageFilter, MessagePage};
 use heliograph_store::messaging::parts;
@@ -59,22 +61,52 @@ pub struct SendResult {
     pub replayed: bool,
 }
 
-/// Returns the quote of a message without storing anything.
+/// The result of a [`dry_run`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DryRun {
+    /// The quote of the message.
+    pub quote: price::Quote,
+    /// The available balance; `None` in test mode, which has none.
+    pub available: Option<Amount>,
+}
+
+/// Validates a message and returns its quote without storing anything.
 ///
 /// # Errors
-/// Those of [`send`], except [`Error::InsufficientBalance`].
+/// Those of [`send`], in the same order.
 #[boxed]
-pub async fn dry_run(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quote> {
+pub async fn dry_run(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<DryRun> {
     let quote = quote(cx, caller, send)?;
     let pair = [(caller.optout_list, send.recipient)];
     let mut conn = cx.db.read().await?;
     if send.block_optout && !conn.query_many(optouts::listed(&pair)).await?.is_empty() {
         return Err(Error::RecipientOptedOut);
     }
-    Ok(quote)
+    drop(conn);
+    if caller.mode == Mode::Test {
+        return Ok(DryRun { quote, available: None });
+    }
+    let shortfall = shortfall(cx, caller, quote.part_price * quote.parts).await?;
+    match shortfall.available >= shortfall.price {
+        true => Ok(DryRun { quote, available: Some(shortfall.available) }),
+        false => Err(Error::PriceNotCovered(shortfall)),
+    }
 }
 
-fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quote> {
+/// Returns a price together with the available balance.
+#[boxed]
+async fn shortfall(cx: &Context, caller: &Caller, price: Amount) -> Result<Shortfall> {
+    let mut conn = cx.db.read().await?;
+    let balance = accounts::balance(&mut conn, caller.account).await?;
+    let (available, _) = balance.ok_or(Error::NotFound)?;
+    Ok(Shortfall { price, available, currency: caller.currency.clone() })
+}
+
+/// Returns the encoding, route and price of a message.
+///
+/// # Errors
+/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::Scope`].
+pub fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quote> {
     caller.require_scope(Scope::Send)?;
     price::quote(&cx.settings(), caller.mode, send.recipient, send.text.as_str(), send.max_parts)
 }
@@ -82,8 +114,9 @@ fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quo
 /// Accepts a message: when this returns, the message is durable and will be sent.
 ///
 /// # Errors
-/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::InsufficientBalance`],
-/// [`Error::RecipientOptedOut`], [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`]
+/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::PriceNotCovered`],
+/// [`Error::RecipientOptedOut`], [`Error::LimitReached`], [`Error::IdempotencyKeyReused`], and
+/// [`Error::Unauthenticated`]
 /// when the API key was revoked meanwhile. Nothing was stored then.
 pub async fn send(
     cx: &Context,
@@ -93,6 +126,9 @@ pub async fn send(
     once: Option<RequestKey>,
 ) -> Result<SendResult> {
     let quote = quote(cx, caller, &send)?;
+    if caller.mode == Mode::Test {
+        account_limits::load_usage(cx, caller.account).await?;
+    }
     let sender = Sender {
         account: caller.account,
         mode: caller.mode,
@@ -117,8 +153,11 @@ pub async fn send(
         }
         AcceptOutcome::KeyReused => Err(Error::IdempotencyKeyReused),
         AcceptOutcome::KeyInvalid => Err(Error::Unauthenticated),
-        AcceptOutcome::InsufficientBalance => Err(Error::InsufficientBalance),
+        AcceptOutcome::InsufficientBalance => {
+            Err(Error::PriceNotCovered(shortfall(cx, caller, message.price()).await?))
+        }
         AcceptOutcome::OptedOut => Err(Error::RecipientOptedOut),
+        AcceptOutcome::LimitReached(limit) => Err(cx.limits.reached(caller.account, limit)),
     }
 }
 
@@ -167,7 +206,6 @@ fn compose(cx: &Context, sender: &Sender, send: SendRequest, quote: price::Quote
         mode: sender.mode,
         api_key: sender.key,
         campaign: None,
-        country: send.recipient.country(),
         recipient: send.recipient,
         originator: send.originator,
         text: send.text.into_string(),

@@ -47,8 +47,24 @@ const IDEMPOTENCY: Duration = Duration::from_secs(24 * 3_600);
 /// The time for which a receipt waits for its submit response.
 const EARLY_RECEIPT: Duration = Duration::from_secs(72 * 3_600);
 
-/// Deletes rows that have outlived their use: idempotency keys, unmatched receipts, expired
-/// endpoints, old events and statistics.
+/// Deletes expired endpoints: those of runs of `heliograph listen` that were killed.
+#[boxed]
+pub async fn delete_expired_endpoints(cx: &Context) -> StoreResult<()> {
+    let now = cx.db.now();
+    if endpoints::expired(&mut cx.db.read().await?, now).await?.is_empty() {
+        return Ok(());
+    }
+    let mut tx = cx.db.write().await?;
+    for endpoint in endpoints::expired(&mut tx, now).await? {
+        // The endpoint first, as in reports: different lock orders of two nodes would deadlock.
+        endpoints::delete(&mut tx, endpoint).await?;
+        deliveries::delete_for_endpoint(&mut tx, endpoint).await?;
+    }
+    tx.commit().await
+}
+
+/// Deletes rows that have outlived their use: idempotency keys, unmatched receipts, old events and
+/// statistics.
 #[boxed]
 pub async fn delete_outdated(cx: &Context) -> StoreResult<()> {
     let now = cx.db.now();
@@ -57,10 +73,6 @@ pub async fn delete_outdated(cx: &Context) -> StoreResult<()> {
     let receipts = carrier_refs::delete_unmatched(&mut tx, now.before(EARLY_RECEIPT)).await?;
     inbound_parts::delete_assembled(&mut tx, now.before(PARTS)).await?;
     bind_status::delete_older_than(&mut tx, now.before(NODE)).await?;
-    for endpoint in endpoints::expired(&mut tx, now).await? {
-        deliveries::delete_for_endpoint(&mut tx, endpoint).await?;
-        endpoints::delete(&mut tx, endpoint).await?;
-    }
     tx.commit().await?;
     forget(cx, now).await?;
     if keys + receipts > 0 {

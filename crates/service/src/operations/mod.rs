@@ -6,4 +6,7 @@ pub mod check;
 pub mod maintenance;
 pub mod nodes;
 pub mod numbers;
+pub mod restored_access;
+pub mod retention;
+pub mod sealing;
 pub mod stats;

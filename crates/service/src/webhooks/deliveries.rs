@@ -34,6 +34,12 @@ use uuid::Uuid;
 
 /// The longest delay that an endpoint can request.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3_600);
+/// The age up to which an event is retried every few seconds while its endpoint works.
+const QUICK_RETRIES: Duration = Duration::from_secs(60);
+/// The attempts after which a retry is brought forward when its endpoint works again: such a retry
+/// waits for up to half an hour. Later ones keep their time, so that an endpoint that fails again
+/// and again does not use up the attempts of three days.
+const FORWARD_TRIES: u16 = 3;
 
 /// The response to a webhook request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,10 +57,33 @@ pub enum WebhookResponse {
     NoResponse(DeliveryError),
 }
 
-/// Returns the outcome of a delivery that was tried `tries` times before. `random` is uniform in
-/// 0..1 and adds jitter to the back-off.
-pub fn evaluate_response(tries: u16, response: WebhookResponse, random: f64) -> DeliveryOutcome {
-    let next = retry::webhook_delay(tries.saturating_add(1), random);
+/// What decides about the retry of a failed attempt, apart from the response.
+#[derive(Clone, Copy, Debug)]
+pub struct DeliveryAttemptInfo {
+    /// The number of earlier attempts that count.
+    pub tries: u16,
+    /// The age of the event.
+    pub age: Duration,
+    /// True if other requests to the endpoint succeed.
+    pub endpoint_works: bool,
+}
+
+/// Returns the outcome of an attempt. `random` is uniform in 0..1 and adds jitter to the back-off.
+///
+/// While other requests succeed, a failed one is retried every few seconds until its event is a
+/// minute old, without counting: the failure may be one of many that come and go. Then the schedule
+/// continues.
+pub fn evaluate_response(
+    attempt: DeliveryAttemptInfo,
+    response: WebhookResponse,
+    random: f64,
+) -> DeliveryOutcome {
+    let soon = attempt.endpoint_works && attempt.age < QUICK_RETRIES;
+    let next = match soon {
+        true => retry::webhook_delay(1, random),
+        false => retry::webhook_delay(attempt.tries.saturating_add(1), random),
+    };
+    let counts = !soon;
     let (status, body, retry_after) = match response {
         WebhookResponse::Http { status: status @ 200..=299, body, .. } => {
             return DeliveryOutcome::Delivered {
@@ -66,7 +95,7 @@ pub fn evaluate_response(tries: u16, response: WebhookResponse, random: f64) -> 
         WebhookResponse::NoResponse(error) => {
             let outcome = AttemptOutcome::Error(error.kind);
             let failure = DeliveryFailure { outcome, detail: Some(error.detail), body: None };
-            return DeliveryOutcome::Failed { failure, retry_after: next, gone: false };
+            return DeliveryOutcome::Failed { failure, retry_after: next, counts, gone: false };
         }
     };
     let asked = retry_after.filter(|_| matches!(status, 429 | 503)).map(|d| d.min(MAX_RETRY_AFTER));
@@ -74,7 +103,7 @@ pub fn evaluate_response(tries: u16, response: WebhookResponse, random: f64) -> 
     let body = Some(body).filter(|b| !b.is_empty());
     let outcome = AttemptOutcome::Response(status);
     let failure = DeliveryFailure { outcome, detail: None, body };
-    DeliveryOutcome::Failed { failure, retry_after, gone: status == 410 }
+    DeliveryOutcome::Failed { failure, retry_after, counts, gone: status == 410 }
 }
 
 /// Leases deliveries to an endpoint worker.
@@ -101,9 +130,18 @@ pub async fn load_events(
     conn: &mut Conn,
     found: &[(DeliveryLease, StoredEvent)],
 ) -> StoreResult<Vec<Option<Arc<WebhookEvent>>>> {
+    let events: Vec<&StoredEvent> = found.iter().map(|(_, event)| event).collect();
+    with_contents(conn, &events).await
+}
+
+/// Loads the contents of events; `None` where the subject was deleted meanwhile.
+pub(crate) async fn with_contents(
+    conn: &mut Conn,
+    found: &[&StoredEvent],
+) -> StoreResult<Vec<Option<Arc<WebhookEvent>>>> {
     let mut subjects = ended(conn, found).await?;
     subjects.extend(received(conn, found).await?);
-    let event = |(_, e): &(DeliveryLease, StoredEvent)| {
+    let event = |e: &&StoredEvent| {
         let content = if e.test {
             EventContent::Test(e.kind)
         } else {
@@ -123,14 +161,14 @@ type Subjects = HashMap<(AccountId, Uuid), EventContent>;
 
 /// Returns the distinct subjects of the events whose kind matches.
 fn subjects(
-    found: &[(DeliveryLease, StoredEvent)],
+    found: &[&StoredEvent],
     holds: impl Fn(EventKind) -> bool,
 ) -> BTreeSet<(AccountId, Uuid)> {
-    let real = found.iter().filter(|(_, e)| !e.test && holds(e.kind));
-    real.filter_map(|(_, e)| Some((e.account, e.subject?))).collect()
+    let real = found.iter().filter(|e| !e.test && holds(e.kind));
+    real.filter_map(|e| Some((e.account, e.subject?))).collect()
 }
 
-async fn ended(conn: &mut Conn, found: &[(DeliveryLease, StoredEvent)]) -> StoreResult<Subjects> {
+async fn ended(conn: &mut Conn, found: &[&StoredEvent]) -> StoreResult<Subjects> {
     let keys = subjects(found, |kind| kind != EventKind::MessageReceived);
     let keys: Vec<_> = keys.into_iter().map(|(a, id)| (a, MessageId(id))).collect();
     let mut currencies: HashMap<AccountId, Arc<str>> = HashMap::new();
@@ -153,10 +191,7 @@ async fn ended(conn: &mut Conn, found: &[(DeliveryLease, StoredEvent)]) -> Store
     Ok(messages::get_many(conn, &keys).await?.into_iter().map(content).collect())
 }
 
-async fn received(
-    conn: &mut Conn,
-    found: &[(DeliveryLease, StoredEvent)],
-) -> StoreResult<Subjects> {
+async fn received(conn: &mut Conn, found: &[&StoredEvent]) -> StoreResult<Subjects> {
     let keys = subjects(found, |kind| kind == EventKind::MessageReceived);
     let keys: Vec<_> = keys.into_iter().map(|(a, id)| (a, InboundId(id))).collect();
     let all = inbound_messages::get_many(conn, &keys).await?.into_iter();
@@ -187,7 +222,6 @@ pub async fn settle(tx: &mut Conn, report: &DeliveryReport, now: Timestamp) -> S
     let mut others = Vec::new();
     let mut results = EndpointResults::default();
     for a in &report.attempts {
-        let tries = a.lease.tries.saturating_add(1);
         match &a.outcome {
             DeliveryOutcome::NotAttempted => {
                 back.push((&a.lease, a.lease.due_at, a.lease.tries));
@@ -197,7 +231,9 @@ pub async fn settle(tx: &mut Conn, report: &DeliveryReport, now: Timestamp) -> S
                 results.delivered = true;
                 done.push(&a.lease);
             }
-            DeliveryOutcome::Failed { retry_after, gone: leaves, .. } => {
+            DeliveryOutcome::Failed { retry_after, counts, gone: leaves, .. } => {
+                // The first attempt always counts: only it is stored with the event.
+                let tries = a.lease.tries.saturating_add(u16::from(*counts)).max(1);
                 // A test failure does not count against the endpoint, which may not be ready yet.
                 results.failed |= a.lease.due_at != URGENT;
                 results.gone |= leaves;
@@ -307,6 +343,16 @@ pub async fn due_endpoints(cx: &Context) -> StoreResult<Vec<(EndpointId, bool)>>
         .into_iter()
         .filter(|(_, due)| *due <= now);
     Ok(all.map(|(endpoint, due)| (endpoint, due <= URGENT)).collect())
+}
+
+/// Makes up to `limit` retries of an endpoint due now, the earliest first, and returns their number.
+#[boxed]
+pub async fn bring_forward(cx: &Context, endpoint: EndpointId, limit: u64) -> StoreResult<u64> {
+    let mut tx = cx.db.write().await?;
+    let now = cx.db.now();
+    let moved = deliveries::bring_forward(&mut tx, endpoint, (now, FORWARD_TRIES), limit).await?;
+    tx.commit().await?;
+    Ok(moved)
 }
 
 /// Returns an endpoint, unless it has expired.

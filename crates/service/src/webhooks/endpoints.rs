@@ -8,6 +8,7 @@ use crate::kernel::idempotency::{ENDPOINTS, IdempotentRequest, ROTATIONS, Reques
 use crate::webhooks::deliveries::URGENT;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::endpoint_error::{DisabledReason, InvalidEndpoint};
 use heliograph_domain::event::{EventKind, StoredEvent};
@@ -22,9 +23,6 @@ use heliograph_store::webhooks::endpoints;
 use heliograph_store::webhooks::events::{self, FirstAttempt};
 use std::collections::BTreeMap;
 use uuid::Uuid;
-
-/// The largest number of endpoints of an account in one mode: each event is a row for each of them.
-const MOST: usize = 1_000;
 
 /// A request to register an endpoint.
 #[derive(Clone, Debug)]
@@ -50,7 +48,8 @@ pub fn secret(cx: &Context) -> Result<WebhookSecret> {
 /// Registers an endpoint.
 ///
 /// # Errors
-/// [`Error::InvalidEndpoint`] when the egress policy forbids its URL (SSRF protection).
+/// [`Error::InvalidEndpoint`] when the egress policy forbids its URL (SSRF protection), or when
+/// there is an endpoint with this URL; [`Error::LimitReached`].
 #[boxed]
 pub async fn add(
     cx: &Context,
@@ -58,7 +57,7 @@ pub async fn add(
     wish: NewEndpoint,
     secret: WebhookSecret,
 ) -> Result<WebhookEndpoint> {
-    let url = check(cx, actor.account, &wish).await?;
+    let url = check(cx, actor.account, &wish.url, wish.listening_until.is_some()).await?;
     let mut tx = cx.db.write().await?;
     let endpoint = insert(cx, &mut tx, actor, CheckedEndpoint { wish, url, secret }).await?;
     tx.commit().await?;
@@ -82,7 +81,7 @@ pub async fn add_once(
     if let Some(before) = asked.stored_answer(cx).await? {
         return number(&before);
     }
-    let url = check(cx, actor.account, &wish).await?;
+    let url = check(cx, actor.account, &wish.url, wish.listening_until.is_some()).await?;
     let mut tx = cx.db.write().await?;
     let checked = CheckedEndpoint { wish, url, secret: secret(cx)? };
     let made = insert(cx, &mut tx, actor, checked).await?.id;
@@ -115,8 +114,16 @@ async fn insert(
 ) -> Result<WebhookEndpoint> {
     let CheckedEndpoint { wish, url, secret } = checked;
     let there = endpoints::list(tx, actor.account).await?;
-    if there.iter().filter(|e| e.mode == wish.mode).count() >= MOST {
-        return Err(InvalidEndpoint::Limit(MOST).into());
+    let there: Vec<_> = there.iter().filter(|e| e.mode == wish.mode && !e.local).collect();
+    // Endpoints of `heliograph listen` are few and end by themselves.
+    let local = wish.listening_until.is_some();
+    if !local {
+        require_unused_url(&there, &url)?;
+    }
+    let limit = AccountLimit::WebhookEndpoints;
+    let max = cx.limits.max(actor.account, limit).filter(|_| !local);
+    if max.is_some_and(|max| there.len() >= usize::try_from(max).unwrap_or(usize::MAX)) {
+        return Err(cx.limits.reached(actor.account, limit));
     }
     let mut endpoint = WebhookEndpoint {
         id: EndpointId(0),
@@ -137,18 +144,26 @@ async fn insert(
     Ok(endpoint)
 }
 
+/// Rejects a URL that one of these endpoints has.
+fn require_unused_url(all: &[&WebhookEndpoint], url: &str) -> Result<()> {
+    match all.iter().find(|e| e.url == url) {
+        Some(same) => Err(InvalidEndpoint::Duplicate(same.id).into()),
+        None => Ok(()),
+    }
+}
+
 /// Returns the name of an endpoint in the audit log.
 fn named(e: &WebhookEndpoint) -> String {
     format!("{} ({}, {})", e.url, e.id, e.mode)
 }
 
 /// Checks a URL against the egress policy (SSRF protection), as each attempt does again, and
-/// returns it normalized.
-async fn check(cx: &Context, account: AccountId, wish: &NewEndpoint) -> Result<String> {
-    let target = WebhookUrl::parse(&wish.url).map_err(InvalidEndpoint::Url)?;
+/// returns it normalized. The endpoint of `heliograph listen` is `local`: it is on this machine.
+async fn check(cx: &Context, account: AccountId, url: &str, local: bool) -> Result<String> {
+    let target = WebhookUrl::parse(url).map_err(InvalidEndpoint::Url)?;
     let egress_policy = cx.settings().egress_policy.clone();
-    let egress_policy =
-        if wish.listening_until.is_some() { egress_policy.with_loopback() } else { egress_policy };
+    let egress_policy = if local { egress_policy.with_loopback() } else { egress_policy };
+    egress_policy.check_port(target.port()).map_err(InvalidEndpoint::Denied)?;
     let host = target.host();
     let addresses = match target.address() {
         Some(address) => vec![address],
@@ -202,18 +217,46 @@ pub async fn remove(cx: &Context, actor: &Actor, id: EndpointId) -> Result<()> {
     .await
 }
 
-/// Sets the event kinds of an endpoint from now on.
+/// A change of an endpoint; what is `None` stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct EndpointChange {
+    /// The URL. Pending deliveries go to the new one.
+    pub url: Option<String>,
+    /// The event kinds, from now on.
+    pub kinds: Option<EventKinds>,
+}
+
+/// Changes an endpoint.
+///
+/// # Errors
+/// [`Error::InvalidEndpoint`], as when an endpoint is added.
 #[boxed]
-pub async fn set_event_kinds(
+pub async fn update(
     cx: &Context,
     actor: &Actor,
     id: EndpointId,
-    kinds: EventKinds,
+    wish: EndpointChange,
 ) -> Result<()> {
-    change(cx, actor, id, AuditAction::WebhookChanged, async |tx| {
-        endpoints::set_kinds(tx, id, kinds).await
-    })
-    .await
+    let endpoint = get(cx, actor.account, id).await?;
+    let url = wish.url.filter(|url| *url != endpoint.url);
+    let url = match url {
+        Some(url) => Some(check(cx, actor.account, &url, endpoint.local).await?),
+        None => None,
+    };
+    let mut tx = cx.db.write().await?;
+    let mut endpoint = own(&mut tx, actor.account, id).await?;
+    if let Some(url) = url.filter(|url| *url != endpoint.url) {
+        let all = endpoints::list(&mut tx, actor.account).await?;
+        let all: Vec<_> = all.iter().filter(|e| e.mode == endpoint.mode && !e.local).collect();
+        require_unused_url(&all, &url)?;
+        endpoints::set_url(&mut tx, id, &url).await?;
+        endpoint.url = url;
+    }
+    if let Some(kinds) = wish.kinds {
+        endpoints::set_kinds(&mut tx, id, kinds).await?;
+    }
+    audit::record(cx, &mut tx, actor, AuditAction::WebhookChanged, &named(&endpoint)).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Returns the signing secret of an endpoint.

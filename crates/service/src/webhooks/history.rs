@@ -3,9 +3,10 @@
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::Result;
+use crate::webhooks::deliveries as webhook_deliveries;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Scope;
-use heliograph_domain::event::{EventKind, StoredEvent};
+use heliograph_domain::event::{EventKind, StoredEvent, WebhookEvent};
 use heliograph_domain::id::{AccountId, EndpointId, EventId, InboundId, MessageId};
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::WebhookEndpoint;
@@ -18,6 +19,7 @@ use heliograph_store::webhooks::deliveries;
 use heliograph_store::webhooks::events;
 use heliograph_store::webhooks::events::FirstAttempt;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// The number of deliveries on a page.
@@ -75,6 +77,8 @@ pub struct WebhookDelivery {
     pub next: Option<Timestamp>,
     /// The subject; `None` for tests and deleted subjects.
     pub about: Option<EventSubject>,
+    /// The body of the requests; empty when the subject was deleted.
+    pub payload: String,
 }
 
 /// A page of deliveries.
@@ -190,7 +194,9 @@ impl Reader<'_> {
             tried.entry(attempt.event).or_default().push(attempt);
         }
         let about = self.about(&found).await?;
-        let delivery = |(event, first): Found| {
+        let events: Vec<&StoredEvent> = found.iter().map(|(event, _)| event).collect();
+        let events = webhook_deliveries::with_contents(&mut self.conn, &events).await?;
+        let delivery = |((event, first), content): (Found, Option<Arc<WebhookEvent>>)| {
             let mut attempts = tried.remove(&event.id).unwrap_or_default();
             attempts.sort_by_key(|a| a.at);
             // A successful first attempt is stored only with the event.
@@ -204,9 +210,11 @@ impl Reader<'_> {
             let next = self.waiting.iter().find(|(e, _)| *e == event.id).map(|(_, due)| *due);
             let status = self.standing(&event, &attempts, next);
             let about = event.subject.and_then(|id| about.get(&id).cloned());
-            WebhookDelivery { event, status, attempts, next, about }
+            let body = content.map(|content| content.render()).unwrap_or_default();
+            let payload = String::from_utf8_lossy(&body).into_owned();
+            WebhookDelivery { event, status, attempts, next, about, payload }
         };
-        Ok(found.into_iter().map(delivery).collect())
+        Ok(found.into_iter().zip(events).map(delivery).collect())
     }
 
     fn attempt(&self, first: FirstAttempt) -> DeliveryAttempt {

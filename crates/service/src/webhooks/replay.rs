@@ -1,5 +1,6 @@
 //! Replaying webhook events.
 
+use crate::kernel::audit::{self, Actor, AuditAction};
 use crate::kernel::caller::Caller;
 use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
@@ -29,7 +30,16 @@ pub enum ReplaySelection {
     Failed(Timestamp, Timestamp),
 }
 
-/// Queues events for an endpoint again and returns their number. Pending deliveries are not
+/// A request to replay events.
+#[derive(Clone, Debug)]
+pub struct ReplayRequest {
+    /// The endpoint.
+    pub endpoint: EndpointId,
+    /// The events.
+    pub selection: ReplaySelection,
+}
+
+/// Queues events for an endpoint of the actor's account again and returns their number. Pending deliveries are not
 /// duplicated.
 ///
 /// # Errors
@@ -37,6 +47,20 @@ pub enum ReplaySelection {
 /// endpoint is off.
 #[boxed]
 pub async fn replay(
+    cx: &Context,
+    actor: &Actor,
+    id: EndpointId,
+    again: ReplaySelection,
+) -> Result<u64> {
+    let queued = queue(cx, actor.account, id, again).await?;
+    let mut tx = cx.db.write().await?;
+    let detail = format!("{queued} to endpoint {id}");
+    audit::record(cx, &mut tx, actor, AuditAction::WebhookReplayed, &detail).await?;
+    tx.commit().await?;
+    Ok(queued)
+}
+
+async fn queue(
     cx: &Context,
     account: AccountId,
     id: EndpointId,
@@ -79,10 +103,11 @@ pub async fn replay(
 pub async fn replay_once(
     cx: &Context,
     caller: &Caller,
-    id: EndpointId,
-    again: ReplaySelection,
+    actor: &Actor,
+    request: ReplayRequest,
     once: RequestKey,
 ) -> Result<Option<u64>> {
+    let ReplayRequest { endpoint: id, selection: again } = request;
     let keep = |(): &()| String::new();
     let asked = IdempotentRequest::new(caller, REPLAYS, &id.to_string(), Some(once), &keep);
     // Before the replay, which takes many transactions: two at once would queue all events twice.
@@ -91,7 +116,7 @@ pub async fn replay_once(
         return Ok(None);
     }
     tx.commit().await?;
-    replay(cx, caller.account, id, again).await.map(Some)
+    replay(cx, actor, id, again).await.map(Some)
 }
 
 async fn replay_these(

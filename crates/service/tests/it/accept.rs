@@ -136,7 +136,9 @@ async fn refused_request_frees_its_idempotency_key() {
     let twins = || [1, 1].map(|body| (text("Hello"), idempotency_key("k", body))).into();
     let sent = node.send_all(&ann, twins()).await;
     assert_eq!(sent.iter().map(summary).collect::<Vec<_>>(), ["no money", "no money"]);
-    accounts::credit(&node.cx, ann.account, Amount(1), &CreditNote::default()).await.unwrap();
+    accounts::credit(&node.cx, &Actor::operator(ann.account), Amount(1), &CreditNote::default())
+        .await
+        .unwrap();
     let sent = node.send_all(&ann, twins()).await;
     let mut summary: Vec<_> = sent.iter().map(summary).collect();
     summary.sort_unstable();

@@ -1,7 +1,8 @@
 //! The effect of an endpoint's responses on its deliveries and on the endpoint itself.
 
 use crate::endpoint_worker::{
-    BROKEN, EndpointWorker, GONE, OK, endpoint, events, http_result, rows, send_delivered, waiting,
+    BROKEN, EndpointWorker, GONE, OK, attempt, endpoint, events, http_result, rows, send_delivered,
+    waiting,
 };
 use crate::node::Node;
 use heliograph_domain::endpoint_error::DisabledReason;
@@ -10,7 +11,7 @@ use heliograph_domain::webhook::DISABLE_AFTER;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::report_deliveries::DeliveryOutcome;
 use heliograph_service::operations::nodes;
-use heliograph_service::webhooks::deliveries::{self, WebhookResponse};
+use heliograph_service::webhooks::deliveries::{self, DeliveryAttemptInfo, WebhookResponse};
 use heliograph_service::webhooks::endpoints;
 use heliograph_testing::TestDb;
 use std::sync::Arc;
@@ -285,10 +286,61 @@ async fn retry_after_is_honoured() {
     let delivery = worker.arrived().pop().unwrap();
     let retry_after = Some(Duration::from_secs(3_600));
     let response = WebhookResponse::Http { status: 503, body: "busy".to_owned(), retry_after };
-    let outcome = deliveries::evaluate_response(0, response, 0.5);
+    let outcome = deliveries::evaluate_response(attempt(0), response, 0.5);
     worker.report(&node, vec![(outcome, delivery)]).await;
     db.clock.advance(Duration::from_secs(3_599));
     assert_eq!(worker.claim(&node).await.len(), 0);
     db.clock.advance(Duration::from_secs(1));
     assert_eq!(worker.claim(&node).await.len(), 1);
+}
+
+/// An endpoint that fails every other request must not make events wait for minutes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failures_of_a_working_endpoint_are_retried_within_seconds() {
+    let db = TestDb::new().await;
+    let (node, ann, worker) = start(&db).await;
+    send_delivered(&node, &ann).await;
+    let mut leased = worker.arrived();
+    let busy = WebhookResponse::Http { status: 500, body: String::new(), retry_after: None };
+    for second in (0..60).step_by(5) {
+        let delivery = leased.pop().unwrap();
+        let age = node.cx.db.now().since(delivery.event.at);
+        let tries = delivery.lease.tries;
+        assert_eq!((age.as_secs(), tries), (second, u16::from(second > 0)));
+        let attempt = DeliveryAttemptInfo { tries, age, endpoint_works: true };
+        let outcome = deliveries::evaluate_response(attempt, busy.clone(), 0.5);
+        worker.report(&node, vec![(outcome, delivery)]).await;
+        db.clock.advance(Duration::from_secs(5));
+        leased = worker.claim(&node).await;
+    }
+    // From then on, the schedule of three days applies.
+    let delivery = leased.pop().unwrap();
+    let age = node.cx.db.now().since(delivery.event.at);
+    let attempt = DeliveryAttemptInfo { tries: 1, age, endpoint_works: true };
+    let outcome = deliveries::evaluate_response(attempt, busy, 0.5);
+    worker.report(&node, vec![(outcome, delivery)]).await;
+    db.clock.advance(Duration::from_secs(299));
+    assert_eq!(worker.claim(&node).await.len(), 0);
+    db.clock.advance(Duration::from_secs(1));
+    assert_eq!(worker.claim(&node).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_retries_are_brought_forward() {
+    let db = TestDb::new().await;
+    let (node, ann, worker) = start(&db).await;
+    for _ in 0..3 {
+        send_delivered(&node, &ann).await;
+    }
+    // The events have failed once, three times and four times.
+    let results = worker.arrived().into_iter().zip([0, 2, 3]).map(|(mut delivery, tries)| {
+        delivery.lease.tries = tries;
+        (http_result(&delivery, BROKEN), delivery)
+    });
+    worker.report(&node, results.collect()).await;
+    assert_eq!(worker.claim(&node).await.len(), 0);
+    let forward =
+        async |limit| deliveries::bring_forward(&node.cx, worker.id, limit).await.unwrap();
+    assert_eq!((forward(1).await, forward(10).await, forward(10).await), (1, 1, 0));
+    assert_eq!(worker.claim(&node).await.len(), 2, "the one that failed four times keeps its time");
 }

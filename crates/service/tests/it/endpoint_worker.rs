@@ -13,7 +13,7 @@ use heliograph_service::kernel::commands::report_deliveries::{
     AttemptResult, DeliveryOutcome, DeliveryReport, ReportDeliveries,
 };
 use heliograph_service::kernel::local_queue::LocalQueue;
-use heliograph_service::webhooks::deliveries::{self, WebhookResponse};
+use heliograph_service::webhooks::deliveries::{self, DeliveryAttemptInfo, WebhookResponse};
 use heliograph_service::webhooks::endpoints::{self, NewEndpoint};
 use heliograph_testing::TestDb;
 use std::cell::RefCell;
@@ -122,11 +122,13 @@ impl EndpointWorker {
 /// Returns the result of an attempt with this HTTP status, with medium jitter.
 pub(crate) fn http_result(delivery: &LeasedDelivery, status: u16) -> DeliveryOutcome {
     let (body, retry_after) = (String::new(), None);
-    deliveries::evaluate_response(
-        delivery.lease.tries,
-        WebhookResponse::Http { status, body, retry_after },
-        0.5,
-    )
+    let response = WebhookResponse::Http { status, body, retry_after };
+    deliveries::evaluate_response(attempt(delivery.lease.tries), response, 0.5)
+}
+
+/// Returns an attempt at an endpoint that only fails.
+pub(crate) const fn attempt(tries: u16) -> DeliveryAttemptInfo {
+    DeliveryAttemptInfo { tries, age: Duration::ZERO, endpoint_works: false }
 }
 
 pub(crate) fn secret() -> WebhookSecret {
@@ -138,9 +140,15 @@ pub(crate) fn new_endpoint(caller: &Caller, url: &str) -> NewEndpoint {
     NewEndpoint { mode, url: url.to_owned(), kinds, listening_until: None }
 }
 
+/// Returns a URL that no endpoint of the account has.
+async fn fresh_url(node: &Node, caller: &Caller) -> String {
+    let there = endpoints::list(&node.cx, caller.account).await.unwrap().len();
+    format!("https://example.com/hook/{there}")
+}
+
 /// Registers an endpoint for all event kinds.
 pub(crate) async fn endpoint(node: &Node, caller: &Caller) -> EndpointId {
-    let new = new_endpoint(caller, "https://example.com/hook");
+    let new = new_endpoint(caller, &fresh_url(node, caller).await);
     endpoints::add(&node.cx, &Actor::operator(caller.account), new, secret()).await.unwrap().id
 }
 
@@ -152,7 +160,7 @@ pub(crate) async fn endpoint_for_kind(
     kind: EventKind,
 ) -> EndpointId {
     let kinds = [kind].into_iter().collect();
-    let new = NewEndpoint { mode, kinds, ..new_endpoint(caller, "https://example.com/hook") };
+    let new = NewEndpoint { mode, kinds, ..new_endpoint(caller, &fresh_url(node, caller).await) };
     endpoints::add(&node.cx, &Actor::operator(caller.account), new, secret()).await.unwrap().id
 }
 

@@ -1,10 +1,12 @@
 //! Helpers for inbound messages: what a recipient sends, and what the account receives.
 
 use crate::node::{ANN, Node};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::InboundId;
 use heliograph_domain::inbound::IncomingSms;
 use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::text::Concat;
+use heliograph_service::identity::accounts;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::progress::{
@@ -33,8 +35,9 @@ pub(crate) fn part((reference, total, sequence): (u16, u8, u8), text: &str) -> I
 
 /// Assigns the number to the account with this email address.
 pub(crate) async fn assign_number(node: &Node, email: &str) {
-    let all = [(NUMBER.to_owned(), email.to_owned())];
-    numbers::assign(&node.cx, &all).await.unwrap();
+    let owner = AccountRef::Owner(email.to_owned());
+    let account = accounts::resolve(&node.cx, &owner).await.unwrap().id;
+    numbers::assign(&node.cx, NUMBER, account).await.unwrap();
 }
 
 /// Returns the messages as progress reported by the carrier.

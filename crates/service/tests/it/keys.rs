@@ -2,6 +2,7 @@
 
 use crate::node::Node;
 use heliograph_domain::account::{Mode, Scope, Scopes};
+use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::{AccountId, ApiKeyId, Ids};
 use heliograph_domain::money::Amount;
 use heliograph_domain::secret::ApiKey;
@@ -113,13 +114,17 @@ async fn account_is_created_once_and_never_overdrawn() {
     let node = Node::start(&db).await;
     let account = accounts::create(&node.cx, "ann@x.org", "EUR", false).await.unwrap().unwrap();
     assert_eq!(accounts::create(&node.cx, "ann@x.org", "EUR", true).await.unwrap(), None);
-    assert!(matches!(accounts::by_email(&node.cx, "bob@x.org").await, Err(Error::NotFound)));
+    let owner = |email: &str| AccountRef::Owner(email.to_owned());
+    let nobody = accounts::resolve(&node.cx, &owner("bob@x.org")).await;
+    assert!(matches!(nobody, Err(Error::NotFound)));
+    let nobody = accounts::resolve(&node.cx, &AccountRef::Id(AccountId(account.0 + 1))).await;
+    assert!(matches!(nobody, Err(Error::NotFound)));
     let cash = "cash".parse().unwrap();
-    accounts::credit(&node.cx, account, Amount(500), &cash).await.unwrap();
-    accounts::credit(&node.cx, account, Amount(-500), &cash).await.unwrap();
-    let overdrawn = accounts::credit(&node.cx, account, Amount(-1), &cash).await;
+    accounts::credit(&node.cx, &Actor::operator(account), Amount(500), &cash).await.unwrap();
+    accounts::credit(&node.cx, &Actor::operator(account), Amount(-500), &cash).await.unwrap();
+    let overdrawn = accounts::credit(&node.cx, &Actor::operator(account), Amount(-1), &cash).await;
     assert!(matches!(overdrawn, Err(Error::InsufficientBalance)));
-    let found = accounts::by_email(&node.cx, "ann@x.org").await.unwrap();
+    let found = accounts::resolve(&node.cx, &owner("ann@x.org")).await.unwrap();
     assert_eq!((found.id, found.available), (account, Amount::ZERO));
     node.check().await;
 }

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod accept;
 #[cfg(test)]
+mod account_limits;
+#[cfg(test)]
 mod backlog;
 #[cfg(test)]
 mod cancel;
@@ -42,6 +44,8 @@ mod receipts;
 mod replay;
 #[cfg(test)]
 mod replies;
+#[cfg(test)]
+mod retention;
 #[cfg(test)]
 mod retries;
 #[cfg(test)]

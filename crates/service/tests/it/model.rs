@@ -184,7 +184,6 @@ impl<'a> Model<'a> {
             api_key: self.callers[caller].key,
             campaign: None,
             recipient: ANN,
-            country: None,
             originator: send.originator,
             parts: text::measure(send.text.as_str()).parts,
             text: send.text.into_string(),

@@ -179,7 +179,14 @@ impl Node {
     pub(crate) async fn account(&self, email: &str, amount: i64) -> Arc<Caller> {
         let made = accounts::create(&self.cx, email, "EUR", false).await.unwrap().unwrap();
         if amount > 0 {
-            accounts::credit(&self.cx, made, Amount(amount), &CreditNote::default()).await.unwrap();
+            accounts::credit(
+                &self.cx,
+                &Actor::operator(made),
+                Amount(amount),
+                &CreditNote::default(),
+            )
+            .await
+            .unwrap();
         }
         self.key(made, Mode::Live).await
     }

@@ -1,8 +1,8 @@
 //! Replays of events by id or time range, without duplicating pending deliveries.
 
 use crate::endpoint_worker::{
-    BROKEN, EndpointWorker, GONE, OK, endpoint, events, new_endpoint, secret, send_delivered,
-    waiting,
+    BROKEN, EndpointWorker, GONE, OK, attempt, endpoint, events, new_endpoint, secret,
+    send_delivered, waiting,
 };
 use crate::node::Node;
 use heliograph_domain::account::Mode;
@@ -10,6 +10,7 @@ use heliograph_domain::event::EventKind;
 use heliograph_domain::id::EventId;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::SECRET_OVERLAP;
+use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::error::Error;
 use heliograph_service::webhooks::deliveries::{self, WebhookResponse};
@@ -57,7 +58,7 @@ async fn event_is_replayed_by_id() {
     let (node, ann, worker) = start(&db).await;
     let ids = create_events(&node, &db, &ann, &worker, &[OK, OK, OK]).await;
     let these = ReplaySelection::Events(vec![ids[2], ids[0], ids[2]]);
-    assert_eq!(replay(&node.cx, ann.account, worker.id, these).await.unwrap(), 2);
+    assert_eq!(replay(&node.cx, &Actor::operator(ann.account), worker.id, these).await.unwrap(), 2);
     let deliveries = worker.claim(&node).await;
     assert_eq!(events(&deliveries), [ids[0], ids[2]]);
     worker.answer(&node, deliveries, OK).await;
@@ -73,11 +74,16 @@ async fn pending_delivery_is_not_duplicated_by_a_replay() {
     for expected in [1, 0] {
         db.clock.advance(Duration::from_millis(1));
         let again = ReplaySelection::Events(ids.clone());
-        assert_eq!(replay(&node.cx, ann.account, worker.id, again).await.unwrap(), expected);
+        assert_eq!(
+            replay(&node.cx, &Actor::operator(ann.account), worker.id, again).await.unwrap(),
+            expected
+        );
     }
     let (from, to) = all_time();
     assert_eq!(
-        replay(&node.cx, ann.account, worker.id, ReplaySelection::All(from, to)).await.unwrap(),
+        replay(&node.cx, &Actor::operator(ann.account), worker.id, ReplaySelection::All(from, to))
+            .await
+            .unwrap(),
         0
     );
     db.clock.advance(Duration::from_secs(9));
@@ -85,7 +91,7 @@ async fn pending_delivery_is_not_duplicated_by_a_replay() {
     assert_eq!(deliveries.len(), 2);
     let retry_after = Some(Duration::from_secs(3_600));
     let busy = WebhookResponse::Http { status: 429, body: String::new(), retry_after };
-    let busy = |tries| deliveries::evaluate_response(tries, busy.clone(), 0.5);
+    let busy = |tries| deliveries::evaluate_response(attempt(tries), busy.clone(), 0.5);
     worker.report(&node, deliveries.into_iter().map(|p| (busy(p.lease.tries), p)).collect()).await;
     assert_eq!(waiting(&node, worker.id).await, 2);
 }
@@ -98,9 +104,12 @@ async fn time_range_is_replayed() {
     let ids = create_events(&node, &db, &ann, &worker, &[OK, OK, OK, OK]).await;
     let second = |n| begin.after(Duration::from_secs(n));
     let again = ReplaySelection::All(second(2), second(4));
-    assert_eq!(replay(&node.cx, ann.account, worker.id, again.clone()).await.unwrap(), 2);
     assert_eq!(
-        replay(&node.cx, ann.account, worker.id, again).await.unwrap(),
+        replay(&node.cx, &Actor::operator(ann.account), worker.id, again.clone()).await.unwrap(),
+        2
+    );
+    assert_eq!(
+        replay(&node.cx, &Actor::operator(ann.account), worker.id, again).await.unwrap(),
         0,
         "the deliveries are pending"
     );
@@ -122,14 +131,28 @@ async fn undelivered_events_are_replayed() {
     endpoints::switch_on(&node.cx, &worker.owner(&node).await, worker.id).await.unwrap();
     let (from, to) = all_time();
     assert_eq!(
-        replay(&node.cx, ann.account, worker.id, ReplaySelection::Failed(from, to)).await.unwrap(),
+        replay(
+            &node.cx,
+            &Actor::operator(ann.account),
+            worker.id,
+            ReplaySelection::Failed(from, to)
+        )
+        .await
+        .unwrap(),
         1
     );
     let deliveries = worker.claim(&node).await;
     assert_eq!(events(&deliveries), ids[2..]);
     worker.answer(&node, deliveries, OK).await;
     assert_eq!(
-        replay(&node.cx, ann.account, worker.id, ReplaySelection::Failed(from, to)).await.unwrap(),
+        replay(
+            &node.cx,
+            &Actor::operator(ann.account),
+            worker.id,
+            ReplaySelection::Failed(from, to)
+        )
+        .await
+        .unwrap(),
         0
     );
 }
@@ -139,7 +162,14 @@ async fn failed_replay_does_not_undo_a_success() {
     let db = TestDb::new().await;
     let (node, ann, worker) = start(&db).await;
     let ids = create_events(&node, &db, &ann, &worker, &[OK]).await;
-    replay(&node.cx, ann.account, worker.id, ReplaySelection::Events(ids.clone())).await.unwrap();
+    replay(
+        &node.cx,
+        &Actor::operator(ann.account),
+        worker.id,
+        ReplaySelection::Events(ids.clone()),
+    )
+    .await
+    .unwrap();
     let deliveries = worker.claim(&node).await;
     worker.answer(&node, deliveries, GONE).await;
     endpoints::switch_on(&node.cx, &worker.owner(&node).await, worker.id).await.unwrap();
@@ -150,7 +180,14 @@ async fn failed_replay_does_not_undo_a_success() {
     );
     let (from, to) = all_time();
     assert_eq!(
-        replay(&node.cx, ann.account, worker.id, ReplaySelection::Failed(from, to)).await.unwrap(),
+        replay(
+            &node.cx,
+            &Actor::operator(ann.account),
+            worker.id,
+            ReplaySelection::Failed(from, to)
+        )
+        .await
+        .unwrap(),
         0
     );
 }
@@ -165,7 +202,14 @@ async fn deliveries_dropped_by_disabling_can_be_replayed() {
     endpoints::switch_on(&node.cx, &worker.owner(&node).await, worker.id).await.unwrap();
     let (from, to) = all_time();
     assert_eq!(
-        replay(&node.cx, ann.account, worker.id, ReplaySelection::Failed(from, to)).await.unwrap(),
+        replay(
+            &node.cx,
+            &Actor::operator(ann.account),
+            worker.id,
+            ReplaySelection::Failed(from, to)
+        )
+        .await
+        .unwrap(),
         2
     );
     assert_eq!(worker.claim(&node).await.len(), 2);
@@ -208,7 +252,9 @@ async fn more_than_a_page_is_replayed() {
     .await;
     let (from, to) = all_time();
     let all = async || {
-        replay(&node.cx, account, worker.id, ReplaySelection::All(from, to)).await.unwrap()
+        replay(&node.cx, &Actor::operator(account), worker.id, ReplaySelection::All(from, to))
+            .await
+            .unwrap()
     };
     assert_eq!(all().await, 2_100);
     assert_eq!(waiting(&node, worker.id).await, 2_100);
@@ -226,19 +272,27 @@ async fn replay_is_refused_for_disabled_endpoints_and_other_accounts() {
     let in_test =
         endpoints::add(&node.cx, &by, new_endpoint(&test, "https://example.com/"), secret()).await;
     for other in [of_bob, in_test.unwrap().id] {
-        let refused =
-            replay(&node.cx, ann.account, other, ReplaySelection::Events(ids.clone())).await;
+        let refused = replay(
+            &node.cx,
+            &Actor::operator(ann.account),
+            other,
+            ReplaySelection::Events(ids.clone()),
+        )
+        .await;
         assert!(matches!(refused, Err(Error::NotFound)), "{refused:?}");
     }
+    let by = Actor::operator(ann.account);
     let unknown = replay(
         &node.cx,
-        ann.account,
+        &by,
         worker.id,
         ReplaySelection::Events(vec![ids[0], EventId(Uuid::nil())]),
     );
     assert!(matches!(unknown.await, Err(Error::NotFound)));
     endpoints::switch_off(&node.cx, &worker.owner(&node).await, worker.id).await.unwrap();
-    let refused = replay(&node.cx, ann.account, worker.id, ReplaySelection::Events(ids)).await;
+    let refused =
+        replay(&node.cx, &Actor::operator(ann.account), worker.id, ReplaySelection::Events(ids))
+            .await;
     assert!(matches!(refused, Err(Error::InvalidEndpoint(_))), "{refused:?}");
     assert_eq!(waiting(&node, worker.id).await, 0);
 }

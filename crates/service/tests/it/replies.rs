@@ -11,6 +11,7 @@ use heliograph_domain::inbound::{IncomingSms, Keyword};
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::progress::RecordProgress;
+use heliograph_service::kernel::error::{ConflictReason, Error};
 use heliograph_service::messaging::inbound;
 use heliograph_service::messaging::messages::SendRequest;
 use heliograph_service::operations::maintenance;
@@ -183,8 +184,26 @@ async fn message_to_an_unassigned_number_is_kept_for_its_next_owner() {
     db.execute_raw("UPDATE inbound_messages SET account = 0").await;
     assign_number(&node, "ann@example.com").await;
     assert_eq!(texts(&node, &ann).await, expected_texts(&[("Hello?", true)]));
-    let unknown = [(NUMBER.to_owned(), "nobody@example.com".to_owned())];
-    assert!(numbers::assign(&node.cx, &unknown).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn number_is_moved_only_on_request() {
+    let db = TestDb::new().await;
+    let node = Node::start(&db).await;
+    let ann = node.account("ann@example.com", 1_000).await;
+    let bob = node.account("bob@example.com", 1_000).await;
+    assign_number(&node, "ann@example.com").await;
+    receive(&node, vec![incoming("Hello?")]).await;
+    let Err(Error::Conflict(reason)) = numbers::assign(&node.cx, NUMBER, bob.account).await else {
+        panic!("the number was moved");
+    };
+    assert_eq!(reason, ConflictReason::NumberAssigned(ann.account));
+    assert_eq!(numbers::reassign(&node.cx, NUMBER, bob.account).await.unwrap(), ann.account);
+    receive(&node, vec![incoming("Hello again?")]).await;
+    assert_eq!(texts(&node, &ann).await, expected_texts(&[("Hello?", true)]));
+    assert_eq!(texts(&node, &bob).await, expected_texts(&[("Hello again?", true)]));
+    let unknown = numbers::reassign(&node.cx, "12345", bob.account).await;
+    assert!(matches!(unknown, Err(Error::NotFound)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -211,7 +211,7 @@ async fn expired_endpoint_is_deleted() {
     db.clock.advance(Duration::from_secs(60));
     send_delivered(&node, &ann).await;
     assert_eq!(waiting(&node, id).await, 1, "the endpoint has expired");
-    maintenance::delete_outdated(&node.cx).await.unwrap();
+    maintenance::delete_expired_endpoints(&node.cx).await.unwrap();
     assert_eq!((rows(&db, "endpoints").await, rows(&db, "deliveries").await), (0, 0));
 }
 

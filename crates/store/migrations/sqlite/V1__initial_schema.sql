@@ -4,14 +4,24 @@
 
 -- AUTOINCREMENT here and in other tables whose rows can be deleted: an id is never used again, so leftovers of a
 -- deleted row are never attributed to a newer one.
+-- `self_registered` marks accounts that were opened by signing up; some limits are only for them.
 CREATE TABLE accounts (
-  id         INTEGER PRIMARY KEY AUTOINCREMENT,
-  name       TEXT NOT NULL,
-  currency   TEXT NOT NULL,
-  available  INTEGER NOT NULL DEFAULT 0 CHECK (available >= 0),
-  reserved   INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0),
-  created_at INTEGER NOT NULL
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
+  name            TEXT NOT NULL,
+  currency        TEXT NOT NULL,
+  available       INTEGER NOT NULL DEFAULT 0 CHECK (available >= 0),
+  reserved        INTEGER NOT NULL DEFAULT 0 CHECK (reserved >= 0),
+  created_at      INTEGER NOT NULL,
+  self_registered INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- The limits that the operator has set for single accounts; all others have the defaults of the configuration.
+CREATE TABLE account_limits (
+  account INTEGER NOT NULL REFERENCES accounts (id),
+  name    TEXT NOT NULL,
+  value   INTEGER NOT NULL,
+  PRIMARY KEY (account, name)
+) STRICT, WITHOUT ROWID;
 
 -- People who can sign in. `password_hash` is argon2id in PHC form. `totp_secret` is sealed. `totp_step` is the last
 -- time step that was used, so that no code works twice; it is NULL until the first code confirms the secret.
@@ -83,7 +93,6 @@ CREATE TABLE messages (
   api_key         BLOB,
   campaign        BLOB,
   recipient       INTEGER NOT NULL,
-  country         TEXT,
   originator      TEXT NOT NULL,
   text            TEXT NOT NULL,
   reference       TEXT,
@@ -196,6 +205,8 @@ CREATE TABLE endpoints (
   disabled_reason  INTEGER
 ) STRICT;
 CREATE INDEX endpoints_account ON endpoints (account, id);
+-- One URL is one endpoint in each mode, or an event would be sent there several times.
+CREATE UNIQUE INDEX endpoints_url ON endpoints (account, mode, url) WHERE local = 0;
 
 -- Webhook events. `endpoint` is the first subscribed endpoint; the result of its first delivery attempt is stored
 -- here, so an event that is delivered at once needs no row in `attempts`. `subject` is the id of the message or inbound
@@ -318,37 +329,42 @@ CREATE TABLE recovery_codes (
 ) STRICT, WITHOUT ROWID;
 
 -- Dashboard sessions, with the account and mode that each shows. Session tokens, magic-link tokens, invitation tokens
--- and recovery codes are stored only as SHA-256 hashes.
+-- and recovery codes are stored only as SHA-256 hashes. `by_operator` marks a session that began with a sign-in link
+-- which an operator created, and such a link.
 CREATE TABLE sessions (
-  hash       BLOB PRIMARY KEY,
-  id         BLOB NOT NULL,
-  user_id    BLOB NOT NULL REFERENCES users (id),
-  account    INTEGER NOT NULL REFERENCES accounts (id),
-  mode       INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  seen_at    INTEGER NOT NULL,
-  address    TEXT NOT NULL,
-  agent      TEXT NOT NULL
+  hash        BLOB PRIMARY KEY,
+  id          BLOB NOT NULL,
+  user_id     BLOB NOT NULL REFERENCES users (id),
+  account     INTEGER NOT NULL REFERENCES accounts (id),
+  mode        INTEGER NOT NULL,
+  created_at  INTEGER NOT NULL,
+  seen_at     INTEGER NOT NULL,
+  address     TEXT NOT NULL,
+  agent       TEXT NOT NULL,
+  by_operator INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_user ON sessions (user_id, id);
+CREATE INDEX sessions_account ON sessions (account);
 
 -- Links that work once: to sign in, to reset a password, or to enter the second factor after the password.
 CREATE TABLE magic_links (
-  hash       BLOB PRIMARY KEY,
-  user_id    BLOB NOT NULL REFERENCES users (id),
-  kind       INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  expires_at INTEGER NOT NULL
+  hash        BLOB PRIMARY KEY,
+  user_id     BLOB NOT NULL REFERENCES users (id),
+  kind        INTEGER NOT NULL,
+  created_at  INTEGER NOT NULL,
+  expires_at  INTEGER NOT NULL,
+  by_operator INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX magic_links_user ON magic_links (user_id);
 
--- Pending invitations to an account. The invited person becomes a user on acceptance.
+-- Pending invitations to an account. The invited person becomes a user on acceptance, if `invited_by` may still invite.
 CREATE TABLE invitations (
   hash       BLOB PRIMARY KEY,
   id         BLOB NOT NULL,
   account    INTEGER NOT NULL REFERENCES accounts (id),
   email      TEXT NOT NULL,
   role       INTEGER NOT NULL,
+  invited_by BLOB NOT NULL REFERENCES users (id),
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -173,3 +173,10 @@ pub fn listed(all: &[(OptoutListId, Recipient)]) -> BulkQuery<'static, (OptoutLi
     let rows = all.iter().map(|(list, number)| [list.0.into(), (*number).into()]).collect();
     BulkQuery { bulk: &LISTED, rows, read: |r| Ok((r.get()?, r.get()?)) }
 }
+
+/// Returns the number of entries on all lists of an account, counted up to `limit`.
+pub async fn count(conn: &mut Conn, account: AccountId, limit: i64) -> StoreResult<i64> {
+    let sql = "SELECT count(*) FROM (SELECT 1 FROM optout_lists l JOIN optouts o ON o.list = l.id
+        WHERE l.account = $1 LIMIT $2) counted";
+    Ok(conn.query_one(sql, &[account.value(), limit.into()], row::get).await?.unwrap_or(0))
+}

@@ -16,6 +16,8 @@ use uuid::Uuid;
 pub enum LedgerKind {
     /// A manual top-up or correction.
     Credit,
+    /// The captured amounts of messages that retention has deleted. The balance does not change.
+    DeletedMessages,
 }
 
 codes! { "ledger kind": LedgerKind; }
@@ -24,12 +26,14 @@ impl LedgerKind {
     const fn code(self) -> i16 {
         match self {
             Self::Credit => 0,
+            Self::DeletedMessages => 1,
         }
     }
 
     const fn from_code(code: i16) -> Option<Self> {
         match code {
             0 => Some(Self::Credit),
+            1 => Some(Self::DeletedMessages),
             _ => None,
         }
     }
@@ -90,4 +94,11 @@ pub async fn add(tx: &mut Conn, entry: &LedgerEntry) -> StoreResult<AddOutcome> 
         "UPDATE accounts SET available = available + $2 WHERE id = $1 AND available + $2 >= 0";
     let changed = tx.execute(update, &[entry.account.value(), entry.amount.value()]).await?;
     Ok(if changed == 0 { AddOutcome::InsufficientBalance } else { AddOutcome::Added })
+}
+
+static RECORD: Sql = Sql::new(|| LEDGER.insert_one(LedgerEntry::COLUMNS, &[], ""));
+
+/// Adds an entry that does not change the balance.
+pub async fn record(tx: &mut Conn, entry: &LedgerEntry) -> StoreResult<()> {
+    tx.execute(&RECORD, &entry.values()).await.map(drop)
 }

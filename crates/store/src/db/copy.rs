@@ -46,6 +46,15 @@ pub(crate) fn sqlite_version(path: &Path) -> StoreResult<Option<i32>> {
     }
 }
 
+/// Returns whether a file exists and holds users.
+pub(crate) fn sqlite_has_users(path: &Path) -> StoreResult<bool> {
+    if sqlite_version(path)?.is_none() {
+        return Ok(false);
+    }
+    let file = alone(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    file.query_row("SELECT EXISTS (SELECT 1 FROM users)", [], |row| row.get(0)).map_err(failed)
+}
+
 /// Migrates a file to the current schema.
 pub(crate) fn migrate(path: &Path) -> StoreResult<()> {
     migrations::sqlite(&mut alone(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?)

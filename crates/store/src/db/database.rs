@@ -82,6 +82,16 @@ impl Db {
         Ok(Schema { found, known: migrations::known() })
     }
 
+    /// Returns whether the database at `url` exists and holds users, whose secrets are sealed. It is
+    /// not changed.
+    pub async fn has_users(url: &str) -> StoreResult<bool> {
+        if let Some(path) = url.strip_prefix("sqlite:") {
+            copy::sqlite_has_users(Path::new(path))
+        } else {
+            Postgres::has_users(url).await
+        }
+    }
+
     /// Returns a handle for a thread with a runtime of its own. On PostgreSQL it has its own
     /// connection pool, so that its statements do not wake other threads.
     pub fn with_own_pool(&self) -> StoreResult<Self> {

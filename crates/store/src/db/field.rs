@@ -8,7 +8,7 @@ use heliograph_domain::id::{
     MessageId, NodeId, OptoutListId, SessionId, UserId,
 };
 use heliograph_domain::money::Amount;
-use heliograph_domain::phone::{CountryCode, Recipient};
+use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -225,19 +225,6 @@ impl Field for heliograph_domain::originator::Originator {
 
     fn read_nullable(row: &Row<'_>, column: usize) -> StoreResult<Option<Self>> {
         Ok(row.text(column)?.map(Self::from_stored))
-    }
-}
-
-/// A country code that this version does not know reads as none.
-impl Field for CountryCode {
-    const SQL_TYPE: &'static str = "text";
-
-    fn value(&self) -> Value<'_> {
-        Value::Text(self.as_str())
-    }
-
-    fn read_nullable(row: &Row<'_>, column: usize) -> StoreResult<Option<Self>> {
-        Ok(row.text(column)?.as_deref().and_then(Self::parse))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::db::conn::Conn;
 use crate::db::field::Field;
 use crate::db::record::{Record, columns, record};
 use crate::db::row;
-use crate::db::sealing::Place;
+use crate::db::sealing::{Place, Sealer};
 use crate::db::table::{Sql, Table};
 use crate::error::{StoreError, StoreResult};
 
@@ -58,6 +58,14 @@ pub async fn verify_sealing_key(tx: &mut Conn) -> StoreResult<()> {
         Err(StoreError::WrongKey)
     }
 }
+
+/// Proves that the secrets are sealed with the key of `sealer` from now on.
+pub(crate) async fn replace_proof(tx: &mut Conn, sealer: &Sealer) -> StoreResult<()> {
+    let known = sealer.seal(PLACE, KNOWN)?;
+    tx.execute(&REPLACE, &[SEALING.into(), known.as_str().into()]).await.map(drop)
+}
+
+static REPLACE: Sql = Sql::new(|| INSTALLATION.update_one(columns!(InstallationRow: value)));
 
 /// Seals the webhook secrets of a database that had no key before.
 async fn seal_endpoints(tx: &mut Conn) -> StoreResult<()> {

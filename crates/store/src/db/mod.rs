@@ -9,6 +9,7 @@ pub(crate) mod copy;
 pub(crate) mod database;
 pub(crate) mod field;
 pub(crate) mod installation;
+pub(crate) mod key_rotation;
 pub(crate) mod migrations;
 mod postgres;
 mod postgres_error;

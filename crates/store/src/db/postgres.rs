@@ -64,6 +64,16 @@ impl Postgres {
         migrations::postgres_version(&first).await
     }
 
+    /// Returns whether the database holds users, without a migration.
+    pub(crate) async fn has_users(url: &str) -> StoreResult<bool> {
+        let first = pool(&postgres_tls::server(url)?, 1)?.get().await.map_err(lost)?;
+        if migrations::postgres_version(&first).await?.is_none() {
+            return Ok(false);
+        }
+        let found = first.query_one("SELECT EXISTS (SELECT 1 FROM users)", &[]).await;
+        found.and_then(|row| row.try_get(0)).map_err(|e| failed(&e))
+    }
+
     /// Returns the same database with a separate pool.
     pub(crate) fn with_own_pool(&self, connections: usize) -> StoreResult<Self> {
         let (server, sealer) = (self.server.clone(), self.sealer.clone());

@@ -9,6 +9,7 @@ use crate::error::{StoreError, StoreResult};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt;
 
@@ -31,6 +32,14 @@ impl SealingKey {
     /// Parses a key; `None` unless it is 32 bytes in base64.
     pub fn parse(text: &str) -> Option<Self> {
         BASE64.decode(text.trim()).ok()?.try_into().ok().map(Self)
+    }
+
+    /// Derives bytes for another purpose, from which the key cannot be computed (HMAC-SHA256).
+    pub fn derive(&self, purpose: &str) -> [u8; KEY_BYTES] {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
+        let mut derived = [0; KEY_BYTES];
+        derived.copy_from_slice(hmac::sign(&key, purpose.as_bytes()).as_ref());
+        derived
     }
 
     /// Returns the key as base64, for the key file.

@@ -4,7 +4,7 @@ use crate::db::Conn;
 use crate::db::field::Field;
 use crate::db::record::{Record, columns, record};
 use crate::db::row::{self, Row};
-use crate::db::table::{Sql, Table, names, qualified};
+use crate::db::table::{Sql, Table, names};
 use crate::error::{StoreError, StoreResult};
 use heliograph_domain::account::Role;
 use heliograph_domain::id::{AccountId, UserId};
@@ -59,7 +59,7 @@ pub async fn all(conn: &mut Conn) -> StoreResult<Vec<Account>> {
 static SEARCH: Sql = Sql::new(|| {
     format!(
         "SELECT {} FROM accounts a
-         WHERE id > $1 AND (lower(name) LIKE $3 ESCAPE '!' OR EXISTS (
+         WHERE id > $1 AND (CAST(id AS text) = $4 OR lower(name) LIKE $3 ESCAPE '!' OR EXISTS (
              SELECT 1 FROM memberships m JOIN users u ON u.id = m.user_id
              WHERE m.account = a.id AND u.email LIKE $3 ESCAPE '!'))
          ORDER BY id LIMIT $2",
@@ -67,8 +67,8 @@ static SEARCH: Sql = Sql::new(|| {
     )
 });
 
-/// Returns up to `limit` accounts after `after`, oldest first, whose name or a member's email
-/// address contains `part`, which is lower-case.
+/// Returns up to `limit` accounts after `after`, oldest first, whose ID is `part`, or whose name or a
+/// member's email address contains it. It is lower-case.
 pub async fn search(
     conn: &mut Conn,
     part: &str,
@@ -77,20 +77,15 @@ pub async fn search(
 ) -> StoreResult<Vec<Account>> {
     let literal = part.replace('!', "!!").replace('%', "!%").replace('_', "!_");
     let pattern = format!("%{literal}%");
-    conn.query(&SEARCH, &[after.value(), limit.into(), pattern.value()], row::record).await
+    let params = [after.value(), limit.into(), pattern.value(), part.into()];
+    conn.query(&SEARCH, &params, row::record).await
 }
 
-static BY_EMAIL: Sql = Sql::new(|| {
-    format!(
-        "SELECT {} FROM users u JOIN memberships m ON m.user_id = u.id JOIN accounts a ON a.id = m.account
-         WHERE u.email = $1 ORDER BY a.id LIMIT 1",
-        qualified("a", Account::COLUMNS)
-    )
-});
+static BY_ID: Sql = Sql::new(|| ACCOUNTS.select_one(Account::COLUMNS));
 
-/// Returns the oldest account of the user with this email address.
-pub async fn by_email(conn: &mut Conn, email: &str) -> StoreResult<Option<Account>> {
-    conn.query_one(&BY_EMAIL, &[email.into()], row::record).await
+/// Returns the account with this id.
+pub async fn by_id(conn: &mut Conn, id: AccountId) -> StoreResult<Option<Account>> {
+    conn.query_one(&BY_ID, &[id.value()], row::record).await
 }
 
 /// Returns the accounts of a user, with their names and the user's role in each.
@@ -155,4 +150,23 @@ pub async fn first_steps(conn: &mut Conn, id: AccountId) -> StoreResult<FirstSte
         |r: &mut Row<'_>| Ok(FirstSteps { key: r.get()?, message: r.get()?, webhook: r.get()? });
     let found = conn.query_one(sql, &[id.value()], read).await?;
     Ok(found.unwrap_or(FirstSteps { key: false, message: false, webhook: false }))
+}
+
+/// Marks an account as opened by signing up, and not by the operator.
+pub async fn mark_self_registered(tx: &mut Conn, id: AccountId) -> StoreResult<()> {
+    let sql = "UPDATE accounts SET self_registered = 1 WHERE id = $1";
+    tx.execute(sql, &[id.value()]).await.map(drop)
+}
+
+/// Returns whether an account was opened by signing up.
+pub async fn is_self_registered(conn: &mut Conn, id: AccountId) -> StoreResult<bool> {
+    let sql = "SELECT self_registered FROM accounts WHERE id = $1";
+    let found: Option<i16> = conn.query_one(sql, &[id.value()], row::get).await?;
+    Ok(found.is_some_and(|flag| flag != 0))
+}
+
+/// Returns the account after this one.
+pub async fn next(conn: &mut Conn, after: AccountId) -> StoreResult<Option<AccountId>> {
+    let sql = "SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT 1";
+    conn.query_one(sql, &[after.value()], row::get).await
 }

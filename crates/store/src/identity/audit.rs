@@ -4,6 +4,7 @@ use crate::db::Conn;
 use crate::db::bulk::{Bulk, Rows};
 use crate::db::field::Field;
 use crate::db::record::{Record, columns, record};
+use crate::db::row;
 use crate::db::table::{Sql, Table, qualified};
 use crate::error::StoreResult;
 use heliograph_domain::id::{AccountId, AuditId, UserId};
@@ -58,4 +59,16 @@ pub async fn list(
 ) -> StoreResult<Vec<(AuditEntry, Option<String>)>> {
     let params = [account.value(), before.value(), limit.into()];
     conn.query(&LIST, &params, |r| Ok((r.record()?, r.get()?))).await
+}
+
+/// Returns how often an action was recorded in an account from `since` on.
+pub async fn count_since(
+    conn: &mut Conn,
+    account: AccountId,
+    action: &str,
+    since: AuditId,
+) -> StoreResult<i64> {
+    let sql = "SELECT count(*) FROM audit WHERE account = $1 AND id >= $2 AND action = $3";
+    let params = [account.value(), since.value(), action.into()];
+    Ok(conn.query_one(sql, &params, row::get).await?.unwrap_or(0))
 }

@@ -7,7 +7,7 @@ use crate::db::row;
 use crate::db::table::{Sql, Table, qualified};
 use crate::error::StoreResult;
 use heliograph_domain::account::Role;
-use heliograph_domain::id::{AccountId, InvitationId};
+use heliograph_domain::id::{AccountId, InvitationId, UserId};
 use heliograph_domain::secret::TokenHash;
 use heliograph_domain::time::Timestamp;
 
@@ -23,6 +23,8 @@ record! {
         pub email: String,
         /// The role that the person will have.
         pub role: Role,
+        /// The member who invites.
+        pub inviter: UserId => invited_by,
         /// The time of the invitation.
         pub created_at: Timestamp,
         /// The time at which the invitation expires.

@@ -55,6 +55,8 @@ record! {
         pub created_at: Timestamp,
         /// The time at which the link expires.
         pub expires_at: Timestamp,
+        /// True if an operator created the link for somebody else.
+        pub by_operator: bool,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::db::Conn;
 use crate::db::field::Field;
 use crate::db::record::{Record, columns, record};
+use crate::db::row;
 use crate::db::table::{Sql, Table};
 use crate::error::StoreResult;
 use heliograph_domain::account::{Mode, Role};
@@ -50,6 +51,20 @@ pub async fn list(conn: &mut Conn, account: AccountId) -> StoreResult<Vec<Member
         })
     })
     .await
+}
+
+/// Returns the role of a user in an account; `None` unless the user is a member.
+pub async fn role(conn: &mut Conn, account: AccountId, user: UserId) -> StoreResult<Option<Role>> {
+    conn.query_one(&ROLE, &[user.value(), account.value()], row::get).await
+}
+
+static ROLE: Sql = Sql::new(|| MEMBERSHIPS.select_one(columns!(Membership: role)));
+
+/// Returns the owners of all accounts: the account and the owner's email address, in this order.
+pub async fn owners(conn: &mut Conn) -> StoreResult<Vec<(AccountId, String)>> {
+    let sql = "SELECT m.account, u.email FROM memberships m JOIN users u ON u.id = m.user_id
+        WHERE m.role = $1 ORDER BY m.account, u.email";
+    conn.query(sql, &[Role::Owner.value()], |r| Ok((r.get()?, r.get()?))).await
 }
 
 /// Locks the members of an account until the transaction ends, so that the last owner is counted

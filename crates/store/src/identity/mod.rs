@@ -1,5 +1,6 @@
 //! Accounts, users, members, sessions, API keys, links, mail and the audit log.
 
+pub mod account_limits;
 pub mod accounts;
 pub mod api_keys;
 pub mod audit;

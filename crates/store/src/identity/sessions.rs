@@ -32,6 +32,9 @@ record! {
         pub address: String,
         /// The user agent of the sign-in.
         pub agent: String,
+        /// True if the session began with a sign-in link that an operator created for somebody
+        /// else.
+        pub by_operator: bool,
     }
 }
 
@@ -114,6 +117,20 @@ static LIST: Sql = Sql::new(|| {
 /// Returns the sessions of a user, newest first.
 pub async fn list(conn: &mut Conn, user: UserId) -> StoreResult<Vec<Session>> {
     conn.query(&LIST, &[user.value()], row::record).await
+}
+
+/// Returns the sessions that show an account, of members of it, that were used after `seen` and
+/// began after `begun`.
+pub async fn viewers(
+    conn: &mut Conn,
+    account: AccountId,
+    seen: Timestamp,
+    begun: Timestamp,
+) -> StoreResult<Vec<SessionId>> {
+    let sql = "SELECT s.id FROM sessions s
+        JOIN memberships m ON m.user_id = s.user_id AND m.account = s.account
+        WHERE s.account = $1 AND s.seen_at > $2 AND s.created_at > $3";
+    conn.query(sql, &[account.value(), seen.value(), begun.value()], row::get).await
 }
 
 static SET_SEEN: Sql = Sql::new(|| SESSIONS.update_one(columns!(Session: seen_at)));

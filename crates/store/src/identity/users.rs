@@ -3,7 +3,7 @@
 use crate::db::Conn;
 use crate::db::field::Field;
 use crate::db::record::{Record, columns, record};
-use crate::db::row::Row;
+use crate::db::row::{self, Row};
 use crate::db::sealing::{Place, Sealer};
 use crate::db::table::{Sql, Table};
 use crate::error::{StoreError, StoreResult};
@@ -106,6 +106,17 @@ static INSERT: Sql =
 /// Creates a user. False when the email address is taken.
 pub async fn insert(tx: &mut Conn, new: &NewUser) -> StoreResult<bool> {
     Ok(tx.execute(&INSERT, &new.values()).await? > 0)
+}
+
+/// Returns whether a user is an operator of the installation.
+pub async fn is_operator(conn: &mut Conn, id: UserId) -> StoreResult<bool> {
+    let sql = "SELECT operator FROM users WHERE id = $1";
+    Ok(conn.query_one(sql, &[id.value()], row::get).await?.unwrap_or(false))
+}
+
+/// Makes a user an operator of the installation.
+pub async fn set_operator(tx: &mut Conn, id: UserId) -> StoreResult<()> {
+    tx.execute("UPDATE users SET operator = 1 WHERE id = $1", &[id.value()]).await.map(drop)
 }
 
 static SET_PASSWORD: Sql = Sql::new(|| USERS.update_one(columns!(UserRow: password_hash)));

@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 
 record! {
     for Message {
-        id, account, mode, api_key, campaign, recipient, country, originator, text, reference, encoding, parts,
+        id, account, mode, api_key, campaign, recipient, originator, text, reference, encoding, parts,
         part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at,
     }
 }
@@ -261,4 +261,38 @@ pub async fn optout_list(
     let params = [account.value(), id.value()];
     let found = conn.query_one(&OPTOUT_LIST, &params, |r| r.get::<Option<OptoutListId>>()).await?;
     Ok(found.flatten())
+}
+
+/// Returns the number of test messages of an account, counted up to `limit`.
+pub async fn count_test(conn: &mut Conn, account: AccountId, limit: i64) -> StoreResult<i64> {
+    let sql = "SELECT count(*) FROM
+        (SELECT 1 FROM messages WHERE account = $1 AND mode = 1 LIMIT $2) counted";
+    Ok(conn.query_one(sql, &[account.value(), limit.into()], row::get).await?.unwrap_or(0))
+}
+
+/// Deletes up to `limit` messages of an account in one mode that have ended and are older than
+/// `before`, the oldest first. Returns their ids and captured amounts.
+pub async fn delete_old(
+    tx: &mut Conn,
+    (account, mode): (AccountId, Mode),
+    before: MessageId,
+    limit: i64,
+) -> StoreResult<Vec<(MessageId, Amount)>> {
+    // The modes are literals, because only then the index of test messages can be used.
+    let sql = match mode {
+        Mode::Live => {
+            "DELETE FROM messages WHERE account = $1 AND id IN
+                (SELECT id FROM messages WHERE account = $1 AND mode = 0 AND id < $2
+                 AND status IN (2, 3, 4) ORDER BY id LIMIT $3)
+             RETURNING id, captured"
+        }
+        Mode::Test => {
+            "DELETE FROM messages WHERE account = $1 AND id IN
+                (SELECT id FROM messages WHERE account = $1 AND mode = 1 AND id < $2
+                 AND status IN (2, 3, 4) ORDER BY id LIMIT $3)
+             RETURNING id, captured"
+        }
+    };
+    let params = [account.value(), before.value(), limit.into()];
+    tx.query(sql, &params, |r| Ok((r.get()?, r.get()?))).await
 }

@@ -88,3 +88,11 @@ pub async fn list(
     let params = [account.value(), message.value()];
     conn.query(sql, &params, |r| Ok((r.get()?, r.get()?))).await
 }
+
+static DELETE: LazyLock<Bulk> = LazyLock::new(|| PARTS_OF_MESSAGE.delete());
+
+/// Deletes the parts of these messages of an account.
+pub async fn delete(tx: &mut Conn, account: AccountId, messages: &[MessageId]) -> StoreResult<()> {
+    let rows = messages.iter().map(|message| [account.value(), message.value()]);
+    tx.pipeline(&DELETE, &rows.collect()).await
+}

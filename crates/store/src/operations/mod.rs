@@ -1,5 +1,6 @@
 //! Nodes, carriers, numbers, statistics, backup and checks.
 
+pub mod access;
 pub mod backup;
 pub mod bind_status;
 pub mod carriers;

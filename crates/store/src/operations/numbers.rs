@@ -18,16 +18,26 @@ record! {
 
 const NUMBERS: Table = Table { name: "numbers", key: columns!(NumberRow: number) };
 
-static ASSIGN: Sql = Sql::new(|| {
-    let tail = "ON CONFLICT (number) DO UPDATE SET account = excluded.account
-        WHERE numbers.account <> excluded.account";
-    NUMBERS.insert_one(NumberRow::COLUMNS, &[], tail)
-});
+static ASSIGN: Sql =
+    Sql::new(|| NUMBERS.insert_one(NumberRow::COLUMNS, &[], "ON CONFLICT (number) DO NOTHING"));
 
-/// Assigns a number to an account, whichever account had it before. Returns whether that changed
-/// anything.
+/// Assigns a number to an account. False when the number is assigned already, to whichever account.
 pub async fn assign(tx: &mut Conn, number: &str, account: AccountId) -> StoreResult<bool> {
     Ok(tx.execute(&ASSIGN, &[number.into(), account.value()]).await? > 0)
+}
+
+static REASSIGN: Sql = Sql::new(|| NUMBERS.update_one(columns!(NumberRow: account)));
+
+/// Assigns an assigned number to another account. False when the number is not assigned.
+pub async fn reassign(tx: &mut Conn, number: &str, account: AccountId) -> StoreResult<bool> {
+    Ok(tx.execute(&REASSIGN, &[number.into(), account.value()]).await? > 0)
+}
+
+/// Returns all numbers with their accounts and the names of these, by number.
+pub async fn list(conn: &mut Conn) -> StoreResult<Vec<(String, AccountId, String)>> {
+    let sql = "SELECT n.number, a.id, a.name FROM numbers n JOIN accounts a ON a.id = n.account
+        ORDER BY n.number";
+    conn.query(sql, &[], |r| Ok((r.get()?, r.get()?, r.get()?))).await
 }
 
 static OWNER: Sql = Sql::new(|| NUMBERS.select_one(columns!(NumberRow: account)));

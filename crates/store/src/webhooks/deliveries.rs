@@ -239,6 +239,23 @@ pub async fn release(tx: &mut Conn, all: &[(&DeliveryLease, Timestamp, u16)]) ->
     tx.pipeline(&RELEASE, &rows).await
 }
 
+/// Makes up to `limit` retries of an endpoint due `now`, the earliest first: those that wait after
+/// at most `tries` attempts. Returns their number.
+pub async fn bring_forward(
+    tx: &mut Conn,
+    endpoint: EndpointId,
+    (now, tries): (Timestamp, u16),
+    limit: u64,
+) -> StoreResult<u64> {
+    let sql = "UPDATE deliveries SET due_at = $2
+        WHERE endpoint = $1 AND due_at > $2 AND owner IS NULL AND event IN (
+            SELECT event FROM deliveries
+            WHERE endpoint = $1 AND due_at > $2 AND owner IS NULL AND tries BETWEEN 1 AND $3
+            ORDER BY due_at, event LIMIT $4)";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    tx.execute(sql, &[endpoint.value(), now.value(), tries.value(), limit.into()]).await
+}
+
 /// Frees the leases that a node held when it died.
 pub async fn release_for_node(tx: &mut Conn, node: NodeId) -> StoreResult<u64> {
     let sql = "UPDATE deliveries SET owner = NULL, lease_until = NULL WHERE owner = $1";

@@ -72,12 +72,15 @@ fn place(id: &i32) -> Place<'_> {
 
 static INSERT: Sql = Sql::new(|| {
     let columns = columns!(EndpointRow: account, mode, url, kinds, local, created_at, expires_at);
-    ENDPOINTS.insert_one(columns, &[("secret", "''")], "RETURNING id")
+    ENDPOINTS.insert_one(columns, &[("secret", "''")], "ON CONFLICT DO NOTHING RETURNING id")
 });
 
 static SET_SECRET: Sql = Sql::new(|| ENDPOINTS.update_one(columns!(EndpointRow: secret)));
 
 /// Registers an endpoint and returns its id. `endpoint.id` is ignored.
+///
+/// # Errors
+/// [`StoreError::Conflict`] when the account has an endpoint with this URL in this mode.
 pub async fn insert(tx: &mut Conn, endpoint: &WebhookEndpoint) -> StoreResult<EndpointId> {
     let params = [
         endpoint.account.value(),
@@ -89,7 +92,8 @@ pub async fn insert(tx: &mut Conn, endpoint: &WebhookEndpoint) -> StoreResult<En
         endpoint.expires_at.value(),
     ];
     let id: Option<EndpointId> = tx.query_one(&INSERT, &params, row::get).await?;
-    let id = id.ok_or_else(|| StoreError::corrupt("an inserted endpoint has no id"))?;
+    let taken = || StoreError::Conflict("an endpoint with this URL was just added".to_owned());
+    let id = id.ok_or_else(taken)?;
     // A sealed value is bound to its row, whose id is only known now.
     let secret = tx.sealer()?.seal(place(&id.0), endpoint.secret.reveal())?;
     tx.execute(&SET_SECRET, &[id.value(), secret.value()]).await?;
@@ -195,6 +199,12 @@ static SET_KINDS: Sql = Sql::new(|| ENDPOINTS.update_one(columns!(EndpointRow: k
 /// Changes the event kinds that an endpoint subscribes to.
 pub async fn set_kinds(tx: &mut Conn, id: EndpointId, kinds: EventKinds) -> StoreResult<bool> {
     Ok(tx.execute(&SET_KINDS, &[id.value(), kinds.value()]).await? > 0)
+}
+
+/// Changes the URL of an endpoint, and clears the failures of the previous one.
+pub async fn set_url(tx: &mut Conn, id: EndpointId, url: &str) -> StoreResult<bool> {
+    let sql = "UPDATE endpoints SET url = $2, failing_since = NULL WHERE id = $1";
+    Ok(tx.execute(sql, &[id.value(), url.into()]).await? > 0)
 }
 
 /// Marks an endpoint as failing since `since`, unless it is marked already.

@@ -1,7 +1,7 @@
 //! Tests of accounts.
 
 use crate::fixtures::{account, at};
-use heliograph_domain::id::{Ids, UserId};
+use heliograph_domain::id::{AccountId, Ids, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_store::identity::accounts;
 use heliograph_store::identity::users::{self, NewUser};
@@ -17,11 +17,11 @@ async fn an_email_address_has_one_account() {
     assert!(!users::insert(&mut tx, &other).await.unwrap());
     tx.commit().await.unwrap();
     let mut conn = db.db.read().await.unwrap();
-    let found = accounts::by_email(&mut conn, "ann@example.com").await.unwrap().unwrap();
+    let found = accounts::by_id(&mut conn, ann).await.unwrap().unwrap();
     assert_eq!((found.id, found.name.as_str()), (ann, "ann@example.com"));
     assert_eq!((found.currency.as_str(), found.created_at), ("EUR", START));
     assert_eq!((found.available, found.reserved), (Amount::ZERO, Amount::ZERO));
-    assert_eq!(accounts::by_email(&mut conn, "Ann@example.com").await.unwrap(), None);
+    assert_eq!(accounts::by_id(&mut conn, AccountId(ann.0 + 1)).await.unwrap(), None);
     assert_eq!(accounts::all(&mut conn).await.unwrap(), [found]);
 }
 

@@ -106,7 +106,6 @@ pub(crate) fn message(db: &TestDb, account: AccountId) -> Message {
         api_key: None,
         campaign: None,
         recipient: ANN,
-        country: ANN.country(),
         originator: "Shop".parse::<Originator>().unwrap(),
         text: "Hello".to_owned(),
         reference: None,

@@ -234,14 +234,17 @@ async fn a_number_can_be_reassigned() {
     let db = TestDb::new().await;
     let ann = account(&db, "ann@example.com", 0).await;
     let bob = account(&db, "bob@example.com", 0).await;
-    for (account, changes) in [(ann, true), (ann, false), (bob, true), (bob, false), (ann, true)] {
-        let mut tx = db.db.write().await.unwrap();
-        assert_eq!(numbers::assign(&mut tx, "0123", account).await.unwrap(), changes);
-        tx.commit().await.unwrap();
-        let mut conn = db.db.read().await.unwrap();
-        assert_eq!(numbers::owner(&mut conn, "0123").await.unwrap(), Some(account));
-        assert_eq!(numbers::owner(&mut conn, "123").await.unwrap(), None);
-    }
+    let mut tx = db.db.write().await.unwrap();
+    assert!(!numbers::reassign(&mut tx, "0123", ann).await.unwrap());
+    assert!(numbers::assign(&mut tx, "0123", ann).await.unwrap());
+    assert!(!numbers::assign(&mut tx, "0123", bob).await.unwrap());
+    assert_eq!(numbers::owner(&mut tx, "0123").await.unwrap(), Some(ann));
+    assert!(numbers::reassign(&mut tx, "0123", bob).await.unwrap());
+    assert_eq!(numbers::owner(&mut tx, "0123").await.unwrap(), Some(bob));
+    assert_eq!(numbers::owner(&mut tx, "123").await.unwrap(), None);
+    let all = numbers::list(&mut tx).await.unwrap();
+    assert_eq!(all, [("0123".to_owned(), bob, "bob@example.com".to_owned())]);
+    tx.commit().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -56,10 +56,10 @@ async fn rare_messages_are_found_over_partial_pages() {
         all.iter().enumerate().filter(|(n, _)| rare(*n)).map(|(_, m)| m.id).collect();
     expected.reverse();
     assert_eq!(expected.len(), 3);
-    let by = |recipient, reference: Option<&str>, status| MessageFilter {
+    let by = |recipient, reference: Option<&str>, status: Option<MessageStatus>| MessageFilter {
         recipient,
         reference: reference.map(str::to_owned),
-        status,
+        statuses: status.into_iter().collect(),
         ..MessageFilter::default()
     };
     // With an index each message is found at once.
@@ -117,7 +117,8 @@ async fn failed_messages_are_found_among_many() {
     let states: Vec<_> = failed.iter().map(|m| (m.account, m.id, &state)).collect();
     messages::save_states(&mut tx, &states).await.unwrap();
     tx.commit().await.unwrap();
-    let filter = MessageFilter { status: Some(MessageStatus::Failed), ..MessageFilter::default() };
+    let filter =
+        MessageFilter { statuses: vec![MessageStatus::Failed], ..MessageFilter::default() };
     let expected = vec![failed[0].id, failed[1].id];
     assert_eq!(read_pages(&db, &filter, 50).await, (expected, vec![2]));
 }

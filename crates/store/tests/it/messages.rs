@@ -5,7 +5,7 @@ use heliograph_domain::account::Mode;
 use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, Ids, MessageId};
 use heliograph_domain::message::{Failure, FailureCode, Message, MessageState, MessageStatus};
 use heliograph_domain::money::Amount;
-use heliograph_domain::phone::{CountryCode, Recipient};
+use heliograph_domain::phone::Recipient;
 use heliograph_domain::text::Encoding;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::Db;
@@ -49,7 +49,6 @@ async fn every_field_reads_back_as_stored() {
         api_key: Some(ApiKeyId(db.ids.next(START))),
         campaign: Some(db.ids.next(START)),
         optout_list: Some(db.ids.next(START)),
-        country: CountryCode::parse("SG"),
         originator: "A-B_C&D. +1".parse().unwrap(),
         text: "Grüße, 世界! 👩‍👩‍👧 \u{10ffff} 'quoted' \"$1\" ?1 \r\n\t\\".to_owned(),
         reference: Some("order № 7 — ñ".to_owned()),
@@ -69,7 +68,7 @@ async fn every_field_reads_back_as_stored() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nulls_and_limits_read_back_as_stored() {
     let db = TestDb::new().await;
-    let bare = Message { country: None, text: String::new(), ..message(&db, ONE) };
+    let bare = Message { text: String::new(), ..message(&db, ONE) };
     let biggest = Message {
         id: MessageId(uuid::Uuid::max()),
         account: AccountId(i64::MAX),

@@ -4,10 +4,11 @@ use crate::fixtures::{account, at};
 use crate::webhook_fixtures::{endpoint, register, secret};
 use heliograph_domain::id::{Ids, UserId};
 use heliograph_domain::totp::{SECRET_BYTES, TotpSecret};
+use heliograph_store::identity::accounts;
 use heliograph_store::identity::mails;
 use heliograph_store::identity::users::{self, NewUser};
 use heliograph_store::webhooks::endpoints;
-use heliograph_store::{Db, KEY_BYTES, Options, SealingKey, StoreError};
+use heliograph_store::{Db, KEY_BYTES, Options, SealingKey, StoreError, rotate_sealing_key};
 use heliograph_testing::{START, TestDb, sealing_key};
 
 const SECRETS: &str = "SELECT secret, coalesce(old_secret, '') FROM endpoints ORDER BY id";
@@ -106,4 +107,43 @@ async fn totp_secrets_and_emails_are_sealed() {
     assert_eq!((claimed.len(), claimed[0].content.as_str(), claimed[0].tries), (1, content, 1));
     assert_eq!(mails::claim(&mut tx, (at(59), at(120)), 10).await.unwrap().len(), 0);
     assert_eq!(mails::claim(&mut tx, (at(60), at(120)), 10).await.unwrap()[0].tries, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rotation_seals_everything_with_the_new_key() {
+    let db = TestDb::new().await;
+    let ann = account(&db, "ann@example.com", 0).await;
+    let wanted = endpoint(ann);
+    let id = register(&db, &wanted).await;
+    let mut tx = db.db.write().await.unwrap();
+    endpoints::rotate_secret(&mut tx, id, &secret(2), at(10)).await.unwrap();
+    let user = accounts::user_by_email(&mut tx, "ann@example.com").await.unwrap().unwrap();
+    let totp = TotpSecret::from_random([9; SECRET_BYTES]);
+    users::set_totp_secret(&mut tx, user, &totp).await.unwrap();
+    let mail = db.ids.next(START);
+    mails::insert(&mut tx, mail, ("ann@example.com", "Subject\nBody"), START).await.unwrap();
+    tx.commit().await.unwrap();
+    let new = SealingKey::from_random([8; KEY_BYTES]);
+    let mut tx = db.db.write().await.unwrap();
+    assert_eq!(rotate_sealing_key(&mut tx, &new).await.unwrap(), 4);
+    tx.commit().await.unwrap();
+    let refused = open(&db, sealing_key()).await.err().unwrap();
+    assert!(matches!(refused, StoreError::WrongKey), "{refused}");
+    let opened = open(&db, new).await.unwrap();
+    let mut tx = opened.write().await.unwrap();
+    let found = endpoints::by_id(&mut tx, id).await.unwrap().unwrap();
+    assert_eq!(found.secret, secret(2));
+    assert_eq!(found.old_secret.map(|(old, _)| old), Some(wanted.secret));
+    let found = users::by_id(&mut tx, user).await.unwrap().unwrap();
+    assert_eq!(found.totp.unwrap().secret.reveal(), totp.reveal());
+    let claimed = mails::claim(&mut tx, (at(1), at(60)), 10).await.unwrap();
+    assert_eq!(claimed[0].content, "Subject\nBody");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_database_knows_whether_it_holds_users() {
+    let db = TestDb::new().await;
+    assert!(!Db::has_users(&db.url).await.unwrap());
+    account(&db, "ann@example.com", 0).await;
+    assert!(Db::has_users(&db.url).await.unwrap());
 }

@@ -12,6 +12,7 @@ use heliograph_store::webhooks::deliveries::{self, DeliveryClaim, NewDelivery};
 use heliograph_store::webhooks::endpoints;
 use heliograph_store::webhooks::events;
 use heliograph_testing::{START, TestDb};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) fn secret(n: u8) -> WebhookSecret {
     WebhookSecret::from_random(&[n; SECRET_BYTES])
@@ -19,11 +20,13 @@ pub(crate) fn secret(n: u8) -> WebhookSecret {
 
 /// Returns an endpoint of this account that subscribes to all events.
 pub(crate) fn endpoint(account: AccountId) -> WebhookEndpoint {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
     WebhookEndpoint {
         id: EndpointId(0),
         account,
         mode: Mode::Live,
-        url: "https://example.com/hook".to_owned(),
+        url: format!("https://example.com/hook/{number}"),
         kinds: EventKinds::ALL,
         secret: secret(1),
         old_secret: None,

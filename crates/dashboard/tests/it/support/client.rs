@@ -14,6 +14,7 @@ use heliograph_domain::totp::TotpSecret;
 use heliograph_http::ClientAddress;
 use heliograph_service::identity::accounts;
 use heliograph_service::identity::sessions::{self, AuthenticatedUser};
+use heliograph_service::kernel::audit::Actor;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tower::ServiceExt;
@@ -130,7 +131,9 @@ impl<'a> Client<'a> {
         let account = user.details.session.account;
         sessions::switch_to(cx, &user, account, Mode::Live).await.unwrap();
         if credit != Amount::ZERO {
-            accounts::credit(cx, account, credit, &CreditNote::default()).await.unwrap();
+            accounts::credit(cx, &Actor::operator(account), credit, &CreditNote::default())
+                .await
+                .unwrap();
         }
     }
 

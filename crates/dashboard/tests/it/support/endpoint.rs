@@ -8,7 +8,9 @@ use heliograph_service::kernel::commands::report_deliveries::{
     AttemptResult, DeliveryReport, ReportDeliveries,
 };
 use heliograph_service::kernel::local_queue::LocalQueue;
-use heliograph_service::webhooks::deliveries::{WebhookResponse, evaluate_response};
+use heliograph_service::webhooks::deliveries::{
+    DeliveryAttemptInfo, WebhookResponse, evaluate_response,
+};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -23,13 +25,15 @@ impl Site {
         let leased = leased.await.unwrap().unwrap();
         let response =
             || WebhookResponse::Http { status, body: body.to_owned(), retry_after: None };
+        let info =
+            |tries| DeliveryAttemptInfo { tries, age: Duration::ZERO, endpoint_works: false };
         let attempt = |d: &LeasedDelivery| AttemptResult {
             lease: d.lease.clone(),
             account: d.event.account,
             primary: d.primary,
             at: self.cx().db.now(),
             took: Duration::from_millis(7),
-            outcome: evaluate_response(d.lease.tries, response(), 0.5),
+            outcome: evaluate_response(info(d.lease.tries), response(), 0.5),
         };
         let report = DeliveryReport { endpoint, attempts: leased.iter().map(attempt).collect() };
         let (reply, reported) = oneshot::channel();

@@ -2,7 +2,7 @@
 
 use crate::support::client::{ADDRESS, Client};
 use axum::Router;
-use heliograph_dashboard::{DashboardState, SignInThrottle};
+use heliograph_dashboard::{DashboardState, LiveUpdates, PageRate, SignInThrottle};
 use heliograph_domain::account::{Mode, Role};
 use heliograph_http::DrainController;
 use heliograph_service::identity::magic_links::{self, MagicLinkKind};
@@ -47,6 +47,8 @@ impl Site {
             context,
             writer: running.writer.clone(),
             sign_in_throttle: SignInThrottle::new(hashing),
+            page_rate: PageRate::default(),
+            live_updates: LiveUpdates::default(),
             gate: drain.gate(),
         });
         let router = heliograph_dashboard::router(app.clone());

@@ -244,3 +244,48 @@ fn a_backup_with_violations_needs_force() {
     assert_eq!(restored["violations"].as_array().unwrap().len(), 1);
     assert_eq!(target.database.number("SELECT count(*) FROM accounts"), 1);
 }
+
+#[test]
+fn a_restore_ends_sign_ins_and_names_revoked_access() {
+    let mut server = Server::start();
+    let key = server.json(&["key", "create", "--account", "1", "--name", "till"]);
+    let id = key["id"].as_str().unwrap();
+    server.stdout(&["account", "create", "--email", "ann@example.com"]);
+    let ann = "(SELECT id FROM users WHERE email = 'ann@example.com')";
+    server
+        .database
+        .change(&format!("INSERT INTO memberships (account, user_id, role) VALUES (1, {ann}, 1)"));
+    server.stdout(&["account", "link", "--email", "ann@example.com"]);
+    server.stdout(&["backup", "one.db"]);
+    server.stdout(&["key", "revoke", id]);
+    server
+        .database
+        .change(&format!("DELETE FROM memberships WHERE account = 1 AND user_id = {ann}"));
+    assert!(server.stop().success());
+    let (code, _, notes) = server.run_text(&["restore", "--force", "one.db"]);
+    assert_eq!(code, Some(0), "{notes}");
+    for words in [
+        "API key 'till' of account 1 was revoked after the backup and is valid again",
+        &format!("heliograph key revoke {id}"),
+        "ann@example.com was removed from account 1 after the backup and is admin again",
+        "Everyone has to sign in again",
+    ] {
+        assert!(notes.contains(words), "{notes}");
+    }
+    let left = ["sessions", "magic_links", "invitations", "mails"]
+        .map(|table| server.database.number(&format!("SELECT count(*) FROM {table}")));
+    assert_eq!(left, [0; 4]);
+    // Without the previous data nobody can know; keys can be revoked altogether.
+    let target = Server::new("");
+    target.copy_sealing_key(&server);
+    let file = server.home.path().join("one.db");
+    let file = file.to_str().unwrap();
+    let (code, _, notes) = target.run_text(&["restore", file]);
+    assert!(code == Some(0) && notes.contains("--revoke-keys"), "{notes}");
+    let done = target.json(&["restore", "--force", "--revoke-keys", file]);
+    let valid = target.database.number("SELECT count(*) FROM api_keys WHERE revoked_at IS NULL");
+    assert_eq!((&done["revokedKeys"], valid), (&json!(2), 0));
+    let audited = "SELECT count(*) FROM audit WHERE action = 'backup_restored'";
+    assert_eq!(target.database.number(audited), 2);
+    target.check();
+}

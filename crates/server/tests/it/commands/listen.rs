@@ -29,9 +29,13 @@ fn events_are_shown_as_they_happen() {
         (listen(&server, &[]), listen(&server, &["--json", "--events", "message.failed"]));
     let id = server.accepted(&server.key(), &hello("+447700900001"));
     let text = eventually("the event is shown", || {
-        Some(shown.stdout.text()).filter(|text| text.contains(&id) && text.ends_with("}\n"))
+        Some(shown.stdout.text()).filter(|text| text.contains(&id) && text.ends_with('\n'))
     });
-    assert!(text.contains("  message.failed  ") && text.contains("  verified"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(
+        text.contains("Z  message.failed     ") && text.contains(" → 447700900001  "),
+        "{text}"
+    );
     assert!(!text.contains('\u{1b}'), "no colors outside of a terminal");
     let line = eventually("the event is printed as JSON", || {
         Some(parsed.stdout.text()).filter(|text| text.ends_with('\n'))
@@ -63,11 +67,45 @@ fn events_are_forwarded() {
 }
 
 #[test]
+fn the_secret_is_stable_and_a_killed_run_leaves_no_endpoint() {
+    let server = Server::start();
+    let secret = |listener: &Process| {
+        let text = listener.stderr.text();
+        text.split_whitespace().find(|w| w.starts_with("whsec_")).unwrap().to_owned()
+    };
+    let mut killed = listen(&server, &["--verbose"]);
+    let first = secret(&killed);
+    killed.kill();
+    assert_eq!(endpoints(&server).len(), 1);
+    let again = listen(&server, &[]);
+    assert_eq!(secret(&again), first);
+    assert_eq!(endpoints(&server).len(), 1, "the endpoint of the killed run is gone");
+    // Two runs at once do not remove each other's endpoint; live events have another secret.
+    let live = listen(&server, &["--live"]);
+    assert_ne!(secret(&live), first);
+    let third = listen(&server, &[]);
+    assert_eq!((secret(&third), endpoints(&server).len()), (first, 3));
+}
+
+#[test]
+fn commands_that_need_the_service_say_so_at_once() {
+    let mut server = Server::with("[webhooks]\nallow_private = ['127.0.0.0/8']");
+    let url = ["--url", "http://127.0.0.1:1/"];
+    server.stdout(&[&["webhook", "add", "--account", "1"][..], &url].concat());
+    assert!(server.stop().success());
+    for command in [&["listen"][..], &["webhook", "test", "1"]] {
+        let why = server.fails(command);
+        assert!(why.contains("the service is not running"), "{why}");
+    }
+    assert_eq!(server.list(&["webhook", "list", "--account", "1"]).len(), 1);
+}
+
+#[test]
 fn invalid_arguments_are_rejected() {
     let server = Server::start();
     for (arguments, code, why) in [
         (&["--account", "zoe@example.com"][..], 1, "no account for zoe@example.com"),
-        (&["--forward", "localhost:3000"], 1, "--forward"),
+        (&["--forward", "localhost:3000"], 2, "--forward"),
         (&["--events", "message.read"], 2, "message.received"),
         (&["--live", "--test"], 2, "cannot be used with"),
     ] {

@@ -86,7 +86,11 @@ fn invalid_usage_has_exit_code_2() {
             "cannot be used with",
         ),
         (&["key", "create", "--account", "demo@localhost", "--scope", "all"], "possible values"),
-        (&["key", "revoke", "7"], "7"),
+        (&["key", "revoke", "abc"], "not the ID of an API key; run 'heliograph key list"),
+        (&["key", "list", "--account", "Ann"], "expected the ID of an account"),
+        (&["serve", "--json"], "--json has no effect with 'serve'"),
+        (&["--json"], "--json has no effect with 'serve'"),
+        (&["--json", "smsc"], "--json has no effect with 'smsc'"),
         (&["credit", "--account", "demo@localhost", "--amount", "1,5"], "1,5"),
         (&["credit", "--account", "demo@localhost", "--amount", "0.0000001"], "0.0000001"),
         (&["credit", "--account", "demo@localhost", "--amount", "9e99"], "9e99"),
@@ -98,6 +102,10 @@ fn invalid_usage_has_exit_code_2() {
         let (code, stdout, stderr) = server.run_text(arguments);
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}: {stderr}");
         assert!(stderr.contains(hint), "{arguments:?}: {stderr}");
+    }
+    for (command, offered) in [("serve", false), ("smsc", false), ("check", true)] {
+        let (_, stdout, _) = server.run_text(&[command, "--help"]);
+        assert_eq!(stdout.contains("--json"), offered, "{stdout}");
     }
     for arguments in [&["--help"][..], &["--version"], &["smsc", "--help"], &["help", "key"]] {
         let (code, stdout, stderr) = server.run_text(arguments);

@@ -9,7 +9,8 @@ use crate::support::api::hello;
 use crate::support::ports::Port;
 use crate::support::process;
 use crate::support::server::Server;
-use serde_json::{Value, json};
+use heliograph_domain::time::Timestamp;
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -163,12 +164,20 @@ fn typescript() {
     });
 }
 
-/// Returns whether a response equals the one on a page, except for ids and times.
+/// Returns the time from the acceptance of a message to its expiry, in milliseconds.
+fn validity(message: &Map<String, Value>) -> Option<i64> {
+    let time = |name: &str| message.get(name)?.as_str()?.parse::<Timestamp>().ok();
+    Some(time("expiresAt")?.millis() - time("createdAt")?.millis())
+}
+
+/// Returns whether a response equals the one on a page, except for ids and times, of which only the
+/// validity is compared.
 fn alike(shown: &Value, actual: &Value) -> bool {
     match (shown, actual) {
         (Value::Object(shown), Value::Object(actual)) => {
             let same = |(name, value)| actual.get(name).is_some_and(|t| alike(value, t));
-            shown.len() == actual.len() && shown.iter().all(same)
+            let same_validity = validity(shown) == validity(actual);
+            shown.len() == actual.len() && shown.iter().all(same) && same_validity
         }
         (Value::Array(shown), Value::Array(actual)) => {
             shown.len() == actual.len() && shown.iter().zip(actual).all(|(s, t)| alike(s, t))
@@ -224,7 +233,7 @@ fn run_page(name: &str) {
 fn message() -> Value {
     json!({
         "originator": "Shop", "recipient": "+447700900123", "text": "Your parcel comes at 9",
-        "reference": "order 7",
+        "reference": "order 7", "validitySeconds": 3600,
     })
 }
 

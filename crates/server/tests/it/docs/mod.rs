@@ -1,5 +1,6 @@
 //! The documentation, compared with the program; it does not depend on the database engine.
 
+mod command_samples;
 #[cfg(feature = "test-samples")]
 mod guides;
 mod openapi;

@@ -1,6 +1,7 @@
 //! The command that creates a message.
 
 use crate::kernel::commands::writer_command::WriterCommand;
+use heliograph_domain::account_limit::AccountLimit;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::Message;
 use heliograph_store::idempotency::ScopedKey;
@@ -34,6 +35,8 @@ pub enum AcceptOutcome {
     InsufficientBalance,
     /// The recipient is on the opt-out list that the message enforces.
     OptedOut,
+    /// The account has reached this limit.
+    LimitReached(AccountLimit),
 }
 
 impl WriterCommand for Accept {

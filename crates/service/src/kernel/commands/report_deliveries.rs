@@ -65,6 +65,8 @@ pub enum DeliveryOutcome {
         failure: DeliveryFailure,
         /// The delay until the next attempt; `None` after the last one.
         retry_after: Option<Duration>,
+        /// False if the attempt does not count as one of the schedule.
+        counts: bool,
         /// True if the endpoint responded with 410 Gone.
         gone: bool,
     },

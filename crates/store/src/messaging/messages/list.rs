@@ -9,6 +9,7 @@ use crate::messaging::messages::{all_columns, message_and_state};
 use heliograph_domain::account::Mode;
 use heliograph_domain::id::{AccountId, MessageId};
 use heliograph_domain::message::{Message, MessageState, MessageStatus};
+use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use std::sync::LazyLock;
@@ -18,10 +19,12 @@ use uuid::Uuid;
 /// A filter on messages. A field that is `None` does not filter.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct MessageFilter {
-    /// The status.
-    pub status: Option<MessageStatus>,
+    /// One of these statuses; any, if there are none.
+    pub statuses: Vec<MessageStatus>,
     /// The recipient.
     pub recipient: Option<Recipient>,
+    /// The originator, compared exactly.
+    pub originator: Option<Originator>,
     /// The client's reference, compared exactly.
     pub reference: Option<String>,
     /// The campaign.
@@ -72,7 +75,7 @@ impl Statements {
             format!("messages WHERE account = $1 AND {condition}"),
         ];
         Self {
-            page: sources.each_ref().map(|source| page(2_000, &source.replace("$value", "$12"))),
+            page: sources.each_ref().map(|source| page(2_000, &source.replace("$value", "$13"))),
             end: sources.map(|source| end(2_000, &source.replace("$value", "$4"))),
         }
     }
@@ -85,10 +88,11 @@ fn page(depth: u32, source: &str) -> String {
     format!(
         "SELECT {}
          FROM (SELECT * FROM {source} AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT {depth}) AS newest
-         WHERE mode = $4 AND (status = $5 OR $5 IS NULL) AND (recipient = $6 OR $6 IS NULL)
-           AND (reference = $7 OR $7 IS NULL) AND (campaign = $8 OR $8 IS NULL)
-           AND accepted_at >= $9 AND accepted_at < $10
-         LIMIT $11",
+         WHERE mode = $4 AND (CAST($5 AS bigint) >> CAST(status AS integer)) & 1 = 1
+           AND (recipient = $6 OR $6 IS NULL) AND (originator = $7 OR $7 IS NULL)
+           AND (reference = $8 OR $8 IS NULL) AND (campaign = $9 OR $9 IS NULL)
+           AND accepted_at >= $10 AND accepted_at < $11
+         LIMIT $12",
         all_columns()
     )
 }
@@ -122,13 +126,19 @@ fn index(mode: Mode, filter: &MessageFilter) -> (&'static Statements, Option<Val
         (&BY_RECIPIENT, Some(recipient.value()))
     } else if let Some(campaign) = &filter.campaign {
         (&BY_CAMPAIGN, Some(campaign.value()))
-    } else if filter.status == Some(MessageStatus::Failed) {
+    } else if filter.statuses == [MessageStatus::Failed] {
         (&FAILED, Some(mode.code().into()))
     } else if mode == Mode::Test {
         (&TEST, None)
     } else {
         (&BY_ACCOUNT, None)
     }
+}
+
+/// Returns a set of statuses as a number in which the bit of each status is set.
+fn status_bits(statuses: &[MessageStatus]) -> i64 {
+    let all = if statuses.is_empty() { &MessageStatus::ALL } else { statuses };
+    all.iter().fold(0, |bits, status| bits | 1 << status.code())
 }
 
 /// Returns up to `limit` messages of an account below `before` that match the filter, newest first.
@@ -148,8 +158,9 @@ pub async fn list(
     let bounds = [account.value(), before.value(), floor.value()];
     let wanted = [
         mode.value(),
-        filter.status.value(),
+        status_bits(&filter.statuses).into(),
         filter.recipient.value(),
+        filter.originator.as_ref().map(Originator::as_str).into(),
         filter.reference.value(),
         filter.campaign.value(),
         filter.from.unwrap_or(Timestamp(i64::MIN)).into(),
