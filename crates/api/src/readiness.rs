@@ -1,6 +1,5 @@
 //! The readiness of a node: whether it can accept work, which is true only if a write can commit.
 
-use heliograph_service::kernel::commands::check_commit::CheckCommit;
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::writer::Writer;
 use heliograph_service::operations::nodes;
@@ -48,5 +47,5 @@ async fn examine(cx: &Context, writer: &Writer) -> Result<(), &'static str> {
         }
         Ok(_) => {}
     }
-    CheckCommit::run(writer).await.map_err(|_| "database cannot be written\n")
+    nodes::check_commit(writer).await.map_err(|_| "database cannot be written\n")
 }

@@ -85,10 +85,7 @@ pub(crate) fn client_network(address: IpAddr) -> IpAddr {
 }
 
 /// Returns the entries of a list header, which may occur several times, in order.
-fn entries<'a>(
-    headers: &'a HeaderMap,
-    name: HeaderName,
-) -> impl DoubleEndedIterator<Item = &'a str> {
+fn entries(headers: &HeaderMap, name: HeaderName) -> impl DoubleEndedIterator<Item = &str> {
     // An unreadable value is an entry, too, at which the search for the client ends.
     let values = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("unreadable"));
     values.flat_map(|value| value.split(',')).map(str::trim)

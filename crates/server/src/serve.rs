@@ -7,7 +7,7 @@ use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
-use crate::welcome::Place;
+use crate::welcome::WelcomePlaces;
 use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http, key_usage};
 use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
@@ -121,24 +121,14 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     if roles.contains(&NodeRole::Engine) {
         node.start_engine(numbers, &mut running).await?;
     }
+    if let Some(listener) = metrics_listener {
+        node.start_metrics(files, listener, &mut running)?;
+    }
     if let Some(listener) = listener {
         node.start_web(tls, files, listener, &mut running).await?;
     }
     // The writer ends when its last handle is gone.
     drop(node);
-    if let Some(listener) = metrics_listener {
-        let problems = ProblemDocuments::default();
-        let options = ServerOptions {
-            gate: running.drain_controller.gate(),
-            proxies: TrustedProxies::default(),
-            tls: None,
-            open_files: files,
-            errors: http::error_documents(&context, problems),
-        };
-        let access = metrics_access::own_listener(&config)?;
-        tracing::info!(address = %listener.local_addr()?, "serving metrics");
-        running.web.spawn(http::run_metrics(listener, access, context.clone(), options));
-    }
     let result = running.until_stopped().await;
     key_usage::flush(&context, &keyring).await;
     rate_limit_share::leave(&context).await;
@@ -176,6 +166,26 @@ impl Node<'_> {
             authorities: authorities(self.config)?,
         };
         running.engine.spawn(heliograph_engine::run(engine, running.stop.subscribe()));
+        Ok(())
+    }
+
+    /// Starts the listener that serves nothing but the metrics. `files` is the limit of open files.
+    fn start_metrics(
+        &self,
+        files: usize,
+        listener: TcpListener,
+        running: &mut RunningNode,
+    ) -> anyhow::Result<()> {
+        let options = ServerOptions {
+            gate: running.drain_controller.gate(),
+            proxies: TrustedProxies::default(),
+            tls: None,
+            open_files: files,
+            errors: http::error_documents(&self.context, ProblemDocuments::default()),
+        };
+        let access = metrics_access::own_listener(self.config)?;
+        tracing::info!(address = %listener.local_addr()?, "serving metrics");
+        running.web.spawn(http::run_metrics(listener, access, self.context.clone(), options));
         Ok(())
     }
 
@@ -308,7 +318,7 @@ async fn announce(context: &Context, config: &Config, address: SocketAddr) -> an
     let scheme = if config.server.tls()?.is_some() { "https" } else { "http" };
     let data = data_dir::absolute(config).display().to_string();
     let data = if data_dir::is_in_clone(config) { format!("{data}{IN_CLONE}") } else { data };
-    let place = Place { base: &format!("{scheme}://{address}"), data: &data };
+    let place = WelcomePlaces { base: &format!("{scheme}://{address}"), data: &data };
     welcome::print_once(context, &config.accounts.currency, place).await?;
     tracing::info!(scheme, %address, "listening");
     Ok(())

@@ -14,7 +14,7 @@ use std::io::IsTerminal;
 
 /// The places that the banner names.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct WelcomePlaces<'a> {
     /// The URL of the service, without a trailing slash.
     pub(crate) base: &'a str,
     /// The data directory.
@@ -25,7 +25,7 @@ pub(crate) struct Place<'a> {
 pub(crate) async fn print_once(
     context: &Context,
     currency: &str,
-    Place { base, data }: Place<'_>,
+    WelcomePlaces { base, data }: WelcomePlaces<'_>,
 ) -> anyhow::Result<()> {
     if !accounts::list(context).await?.is_empty() {
         return Ok(());

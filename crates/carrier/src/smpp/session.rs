@@ -228,7 +228,7 @@ impl<'a> ClientSession<'a> {
             return;
         }
         let sequence = self.next_sequence();
-        submit::put(&mut self.link.outbound, sequence, submission, &self.options);
+        submit::put(&mut self.link.outbound, sequence, submission, self.options);
         self.limiter.consume();
         self.window.insert(sequence, submission.token, submission.part, now);
     }

@@ -1,6 +1,9 @@
 //! Nodes: the owners of leases, and their start and shutdown.
 
+use crate::kernel::commands::check_commit::CheckCommit;
+use crate::kernel::commands::command::Command;
 use crate::kernel::context::Context;
+use crate::kernel::writer::Writer;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::carrier;
 use heliograph_domain::id::{CarrierId, NodeId};
@@ -9,8 +12,9 @@ use heliograph_store::messaging::queue;
 use heliograph_store::operations::carriers;
 use heliograph_store::operations::nodes;
 use heliograph_store::webhooks::deliveries;
-use heliograph_store::{Db, StoreResult};
+use heliograph_store::{Db, StoreError, StoreResult};
 use std::time::Duration;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 /// Registers a node under its identity and releases the leases of its previous run.
@@ -72,4 +76,16 @@ pub async fn mark_not_serving(cx: &Context) -> StoreResult<()> {
 pub async fn clock_offset(cx: &Context) -> StoreResult<i64> {
     cx.db.ping().await?;
     cx.db.measure_offset().await
+}
+
+/// Commits a write without effect on messages, to see whether this node can commit.
+///
+/// # Errors
+/// Those of the commit, and [`StoreError::Unavailable`] when the queue of the writer is full.
+#[boxed]
+pub async fn check_commit(writer: &Writer) -> StoreResult<()> {
+    let (reply, committed) = oneshot::channel();
+    writer.try_send(Command::CheckCommit(CheckCommit { reply }))?;
+    let ended = |_| StoreError::Unavailable("shutting down".to_owned());
+    committed.await.map_err(ended).flatten()
 }

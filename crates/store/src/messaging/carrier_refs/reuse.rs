@@ -35,7 +35,7 @@ pub(super) async fn record_accepted(
         WHERE carrier = $3 AND smsc_id = $4 AND recipient = $5 AND account = $6 AND message = $7";
     let AcceptedPart { carrier, smsc_id, recipient, .. } = accepted;
     let key = [carrier.value(), smsc_id.value(), recipient.value()];
-    let [c, i, r] = key.clone();
+    let [c, i, r] = key;
     let params = [number.value(), at.value(), c, i, r, account.value(), message.value()];
     if tx.execute(same_message, &params).await? > 0 {
         return Ok(false);
