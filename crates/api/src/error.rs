@@ -10,6 +10,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use heliograph_domain::account_limit::AccountLimit;
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::money::Amount;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
@@ -236,6 +237,7 @@ impl Problem {
             ProblemCode::DestinationNotAllowed => {
                 Error::DestinationNotAllowed(DestinationReason::NoRoute).into()
             }
+            ProblemCode::SenderNotAllowed => Error::SenderNotAllowed.into(),
             ProblemCode::NotFound => Self::not_found(),
             ProblemCode::MethodNotAllowed => Self::method_not_allowed(),
             ProblemCode::RequestTimeout => Self::request_timeout(),
@@ -291,6 +293,9 @@ impl IntoResponse for Problem {
     }
 }
 
+static OVERLOADED: LogLimit = LogLimit::new();
+static OUTCOME_UNKNOWN: LogLimit = LogLimit::new();
+
 impl From<Error> for Problem {
     fn from(e: Error) -> Self {
         let problem = |code, detail: &'static str| Self::new(code, detail);
@@ -333,6 +338,9 @@ impl From<Error> for Problem {
                     }
                 },
             ),
+            Error::SenderNotAllowed => {
+                problem(ProblemCode::SenderNotAllowed, limits::SENDER_NOT_ALLOWED)
+            }
             Error::TooManyParts { parts, allowed } => Self::too_many_parts(parts, allowed),
             Error::LimitReached { limit, max } => Self::limit_reached(limit, max),
             Error::IdempotencyKeyReused => problem(
@@ -352,11 +360,15 @@ impl From<Error> for Problem {
                 ),
             ),
             Error::Overloaded(why) => {
-                tracing::warn!(why, "request rejected: overloaded");
+                if let Some(omitted) = OVERLOADED.admit() {
+                    tracing::warn!(why, omitted, "request rejected: overloaded");
+                }
                 Self::overloaded()
             }
             Error::CommitUnknown(why) => {
-                tracing::error!(why, "commit outcome unknown");
+                if let Some(omitted) = OUTCOME_UNKNOWN.admit() {
+                    tracing::error!(why, omitted, "commit outcome unknown");
+                }
                 Self::outcome_unknown()
             }
             Error::Installation(why) | Error::Internal(why) => {

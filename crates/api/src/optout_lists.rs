@@ -27,7 +27,7 @@ use heliograph_domain::id::OptoutListId;
 use heliograph_domain::optout::{DEFAULT_LIST, Optout, OptoutList};
 use heliograph_domain::phone::Recipient;
 use heliograph_service::audience::number_file::{self, ParsedNumbers};
-use heliograph_service::audience::optouts::{self, NewOptout, OptoutListRef};
+use heliograph_service::audience::optouts::{self, NewOptout, OptoutImport, OptoutListRef};
 use heliograph_service::kernel::idempotency::{
     IdempotentRequest, OPTOUT_IMPORT, OPTOUT_LISTS, OPTOUT_NUMBERS,
 };
@@ -297,6 +297,7 @@ fn add_operation() -> Operation {
         .response(StatusCode::CREATED, "The number was added.", &OptoutView::sample())
         .response_header("Location")
         .idempotent()
+        .problems(&[ProblemCode::Conflict])
 }
 
 async fn add(
@@ -336,6 +337,7 @@ fn import_operation() -> Operation {
         .csv_body("number,note\n+447700900123,requested by phone\n447700900124,\n12,\n")
         .response(StatusCode::OK, "The result of the import.", &OptoutImportView::sample())
         .idempotent()
+        .problems(&[ProblemCode::Conflict])
 }
 
 async fn import(
@@ -363,7 +365,8 @@ async fn import(
     };
     let keep = |added: &usize| reply(added).serialize();
     let idempotent = IdempotentRequest::new(&caller, OPTOUT_IMPORT, head.uri.path(), key, &keep);
-    let done = optouts::import(&app.context, &caller, which(id)?, numbers, idempotent).await?;
+    let import = OptoutImport { numbers, by: None };
+    let done = optouts::import(&app.context, &caller, which(id)?, import, idempotent).await?;
     Ok(idempotency::respond(done, reply))
 }
 

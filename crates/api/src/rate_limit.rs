@@ -43,7 +43,8 @@ impl RateLimit {
         Self { nodes, quotas: RwLock::default() }
     }
 
-    /// Counts a request of this key, which may send `limit` requests per second to all nodes.
+    /// Counts a request of this key, which may send `limit` requests per second to all nodes;
+    /// returns `None` if there is no limit.
     pub(crate) fn check(&self, key: ApiKeyId, limit: u32) -> Option<RateLimitDecision> {
         let share = limit.div_ceil((*self.nodes.borrow()).max(1));
         let quota = NonZeroU32::new(share)?;

@@ -52,8 +52,8 @@ impl Around for RateLimitByKey {
         let (key, decision) = match state {
             CountedRequest::Known(key, decision) => (key, decision),
             CountedRequest::Unknown(authorization) => {
-                let known = authorization.and_then(|value| check(app, &value));
-                let Some((key, decision)) = known else { return };
+                let counted = authorization.and_then(|value| check(app, &value));
+                let Some((key, decision)) = counted else { return };
                 (key, decision.map(RateLimitDecision::allowed))
             }
         };
@@ -64,8 +64,8 @@ impl Around for RateLimitByKey {
     }
 }
 
-/// Counts a request with this header, if this node knows its key; the decision is absent without a
-/// limit.
+/// Counts a request with this header, and returns its key and the decision, which is absent without
+/// a limit; `None` if this node does not know the key.
 fn check(
     app: &ApiState,
     authorization: &HeaderValue,

@@ -2,6 +2,7 @@
 
 use crate::link_status::LinkStatus;
 use heliograph_domain::inbound::IncomingSms;
+use heliograph_domain::lease_fence::LeaseFence;
 use heliograph_domain::receipt::Receipt;
 use heliograph_domain::submission::{Submission, SubmitOutcome};
 use std::future::Future;
@@ -26,6 +27,8 @@ pub struct CarrierChannels {
     pub events: mpsc::Sender<Vec<CarrierEvent>>,
     /// The engine's reports on which receipts and inbound messages are committed.
     pub acks: mpsc::Receiver<Vec<Ack>>,
+    /// Decides which parts may still be submitted.
+    pub fence: LeaseFence,
     /// The live status of the link, written by the carrier.
     pub link_status: Arc<LinkStatus>,
     /// Turns true once, when the node shuts down.

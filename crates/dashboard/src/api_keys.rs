@@ -60,6 +60,8 @@ struct NewKey {
 struct KeyRow {
     id: String,
     name: String,
+    /// The beginning of the key.
+    prefix: String,
     test: bool,
     scopes: String,
     /// Times in RFC 3339 and as text.
@@ -92,12 +94,18 @@ impl KeyRow {
             used: key.last_used_at.map(format::date_time),
             used_now: key.last_used_at.is_some_and(|at| now.since(at) < JUST_NOW),
             revoked: key.revoked_at.map(format::date_time),
+            prefix: key.prefix,
             name: key.name,
         }
     }
 }
 
 impl CreateForm {
+    /// Returns whether a field has an error.
+    fn has_errors(&self) -> bool {
+        [&self.name_error, &self.scopes_error, &self.mode_error].iter().any(|e| !e.is_empty())
+    }
+
     fn new(form: Option<&Form>, errors: &FieldErrors, idempotency_key: Uuid) -> Self {
         let scope = |name| form.is_none_or(|f| f.all("scope").any(|s| s == name));
         Self {
@@ -203,7 +211,7 @@ fn read(form: &Form, errors: &mut FieldErrors) -> Option<((Mode, Scopes), KeyNam
 impl NewKey {
     fn new(name: String, mode: Mode, key: &str, base: &str) -> Self {
         let body =
-            r#"{"originator":"Heliograph","recipient":"+447700900123","text":"Hello, world"}"#;
+            r#"{"originator":"+447700900800","recipient":"+447700900123","text":"Hello, world"}"#;
         let curl = format!(
             "curl {base}/v1/send/sms -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{body}'"
         );

@@ -126,6 +126,7 @@ const fn action_text(action: AuditAction) -> &'static str {
         AuditAction::NumberRemoved => "Number moved to another account",
         AuditAction::MessageCancelled => "Message cancelled",
         AuditAction::OptoutAdded => "Opt-out added",
+        AuditAction::OptoutsImported => "Opt-outs imported",
         AuditAction::OptoutRemoved => "Opt-out removed",
         AuditAction::OptoutListRemoved => "Opt-out list removed",
     }

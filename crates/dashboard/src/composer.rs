@@ -47,9 +47,14 @@ pub(crate) fn message_text(form: &Form, errors: &mut FieldErrors) -> Option<Mess
     parsed.map_err(|error| errors.add("text", sentence(&error.to_string()))).ok()
 }
 
-/// Returns the text with line breaks as LF: browsers submit CRLF.
+/// Returns the field “text” with line breaks as LF.
 pub(crate) fn text(form: &Form) -> String {
-    form.raw("text").replace("\r\n", "\n")
+    line_breaks(form.raw("text"))
+}
+
+/// Returns a text with line breaks as LF: browsers submit CRLF.
+pub(crate) fn line_breaks(text: &str) -> String {
+    text.replace("\r\n", "\n")
 }
 
 /// Returns the idempotency key of a form, so that submitting it twice sends one message. The
@@ -70,14 +75,15 @@ pub(crate) fn add_error(error: Error, errors: &mut FieldErrors) -> Result<(), Pa
     match error {
         Error::RecipientOptedOut => errors.add("recipient", reasons::OPTED_OUT),
         Error::DestinationNotAllowed(reason) => errors.add("recipient", reasons::refused(reason)),
+        Error::SenderNotAllowed => errors.add("originator", limits::SENDER_NOT_ALLOWED),
         Error::TooManyParts { parts, allowed } => {
-            errors.add("text", limits::message_parts(parts, allowed))
-        }
-        Error::PriceNotCovered(shortfall) => {
-            errors.add(FORM_ERROR, reasons::not_covered(&shortfall));
+            errors.add("text", reasons::too_many_segments(parts, allowed))
         }
         Error::LimitReached { limit, max } => {
             errors.add(FORM_ERROR, limits::limit_reached(limit, max));
+        }
+        Error::PriceNotCovered(shortfall) => {
+            errors.add(FORM_ERROR, reasons::not_covered(&shortfall));
         }
         Error::IdempotencyKeyReused => errors.add(FORM_ERROR, reasons::ALREADY_SENT),
         other => return Err(other.into()),

@@ -1,23 +1,15 @@
-//! Errors of pages: the redirect to sign-in, or a page that explains the error.
+//! Errors of pages, with their explanations.
 
-use crate::layout::AnonymousLayout;
-use crate::page;
 use crate::reasons;
 use crate::sign_in_throttle::TooManyAttempts;
-use crate::state::DashboardState;
-use askama::Template;
-use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::middleware::Next;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use heliograph_domain::account_limit::AccountLimit;
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::BodyError;
 use heliograph_service::kernel::error::Error;
-use std::sync::Arc;
 
 /// The reason why a page is not shown.
 #[derive(Clone, Debug)]
@@ -26,6 +18,8 @@ pub(crate) enum PageError {
     SignInRequired(String),
     /// The user must enable two-factor authentication first.
     TwoFactorRequired,
+    /// The page belongs to the other mode; continues at this path, which names it.
+    OtherMode(String),
     /// The rate limit for attempts is exceeded.
     RateLimited(TooManyAttempts),
     /// A page explains the error.
@@ -115,6 +109,8 @@ impl PageError {
     }
 }
 
+static UNAVAILABLE: LogLimit = LogLimit::new();
+
 impl From<Error> for PageError {
     fn from(error: Error) -> Self {
         match error {
@@ -129,15 +125,18 @@ impl From<Error> for PageError {
             Error::PriceNotCovered(shortfall) => Self::failed(&reasons::not_covered(&shortfall)),
             Error::RecipientOptedOut => Self::failed(reasons::OPTED_OUT),
             Error::DestinationNotAllowed(reason) => Self::failed(reasons::refused(reason)),
+            Error::SenderNotAllowed => Self::failed(limits::SENDER_NOT_ALLOWED),
             Error::TooManyParts { parts, allowed } => {
-                Self::failed(&limits::message_parts(parts, allowed))
+                Self::failed(&reasons::too_many_segments(parts, allowed))
             }
             Error::LimitReached { limit, max } => Self::failed(&limits::limit_reached(limit, max)),
             Error::IdempotencyKeyReused => Self::failed(reasons::ALREADY_SENT),
             Error::Conflict(reason) => Self::failed(&reasons::conflict(&reason)),
             Error::NotCancellable(reason) => Self::failed(not_cancellable(reason)),
             Error::RequestInFlight | Error::Overloaded(_) | Error::CommitUnknown(_) => {
-                tracing::warn!(%error, "page temporarily unavailable");
+                if let Some(omitted) = UNAVAILABLE.admit() {
+                    tracing::warn!(%error, omitted, "page temporarily unavailable");
+                }
                 let text = "The service is temporarily unavailable. Try again in a few seconds.";
                 Self::message(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", text)
             }
@@ -167,85 +166,12 @@ impl From<TooManyAttempts> for PageError {
     }
 }
 
-/// Passes the error to [`render`] in the response extensions: rendering needs randomness for the
-/// nonce.
+/// Passes the error in the response extensions to the middleware that renders it: the page depends
+/// on who is signed in.
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
         response.extensions_mut().insert(self);
         response
     }
-}
-
-#[derive(Template)]
-#[template(path = "error.html")]
-struct Page {
-    layout: AnonymousLayout,
-    text: String,
-}
-
-/// Middleware that renders the errors of page handlers.
-pub(crate) async fn render(
-    State(app): State<Arc<DashboardState>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let mut response = next.run(request).await;
-    match response.extensions_mut().remove::<PageError>() {
-        None => response,
-        Some(error) => respond(&app, error),
-    }
-}
-
-/// Returns the page for a path that does not exist.
-pub fn not_found(app: &DashboardState) -> Response {
-    respond(app, PageError::not_found())
-}
-
-/// Returns the page for a request whose method the path does not support, such as opening the
-/// address of a form.
-pub fn method_not_allowed(app: &DashboardState) -> Response {
-    respond(app, PageError::method_not_allowed())
-}
-
-/// Returns the response for an error: a redirect to sign-in, or an error page.
-pub(crate) fn respond(app: &DashboardState, error: PageError) -> Response {
-    match error {
-        PageError::SignInRequired(next) => {
-            let mut query = url::form_urlencoded::Serializer::new(String::new());
-            query.append_pair("next", &next);
-            page::redirect(&format!("/sign-in?{}", query.finish()))
-        }
-        PageError::TwoFactorRequired => page::redirect("/settings/security"),
-        PageError::RateLimited(many) => {
-            let seconds = many.seconds();
-            let (count, unit) = match seconds {
-                1 => (1, "second"),
-                2..=120 => (seconds, "seconds"),
-                _ => (seconds.div_ceil(60), "minutes"),
-            };
-            let text = format!("Wait {count} {unit}, then go back and try again.");
-            let response = error_page(app, TooManyAttempts::STATUS, "Too many attempts", text);
-            retry_after(response, seconds)
-        }
-        PageError::Message { status, title, text } => {
-            let response = error_page(app, status, title, text);
-            match status {
-                StatusCode::SERVICE_UNAVAILABLE => retry_after(response, 2),
-                _ => response,
-            }
-        }
-    }
-}
-
-fn error_page(app: &DashboardState, status: StatusCode, title: &str, text: String) -> Response {
-    let nonce = app.context.random::<18>().map(|r| URL_SAFE_NO_PAD.encode(r));
-    let layout = AnonymousLayout::new(title, nonce.unwrap_or_default());
-    let (nonce, page) = (layout.nonce.clone(), Page { layout, text });
-    page::html(status, &nonce, page.render())
-}
-
-fn retry_after(mut response: Response, seconds: u64) -> Response {
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-    response
 }

@@ -1,5 +1,7 @@
 //! Formatting of counts, percentages, durations and times.
 
+use heliograph_domain::money::Amount;
+use heliograph_domain::originator::{Originator, OriginatorKind};
 use heliograph_domain::text::Encoding;
 use heliograph_domain::time::Timestamp;
 use std::time::Duration;
@@ -17,10 +19,29 @@ pub(crate) fn count(n: i64) -> String {
     if n < 0 { format!("-{text}") } else { text }
 }
 
-/// Formats a ratio as a percentage: `98.2 %`. It rounds down, so that only 1 becomes `100 %`.
+/// Formats an amount with thousands separators: `12,804.5000 EUR`.
+pub(crate) fn money(amount: Amount, currency: &str) -> String {
+    let text = amount.to_string();
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "00"));
+    match whole.parse() {
+        Ok(whole) => format!("{sign}{}.{fraction} {currency}", count(whole)),
+        Err(_) => format!("{text} {currency}"),
+    }
+}
+
+/// Formats an originator as people write it: an international number with its plus.
+pub(crate) fn originator(originator: &Originator) -> String {
+    match originator.kind() {
+        OriginatorKind::International => format!("+{originator}"),
+        OriginatorKind::Alphanumeric | OriginatorKind::ShortCode => originator.to_string(),
+    }
+}
+
+/// Formats a ratio as a percentage: `98.2%`. It rounds down, so that only 1 becomes `100%`.
 pub(crate) fn percent(ratio: f64) -> String {
     let percent = (ratio * 1_000.0).floor() / 10.0;
-    if percent >= 100.0 { "100 %".to_owned() } else { format!("{percent:.1} %") }
+    if percent >= 100.0 { "100%".to_owned() } else { format!("{percent:.1}%") }
 }
 
 /// Formats a duration: `340 ms`, `2.1 s`, `12 min`, `3 h`, `2 d`.
@@ -76,8 +97,17 @@ mod tests {
         for (n, text) in [(0, "0"), (999, "999"), (12_804, "12,804"), (-1_000_000, "-1,000,000")] {
             assert_eq!(count(n), text);
         }
-        for (ratio, text) in [(1.0, "100 %"), (0.99999, "99.9 %"), (0.5, "50.0 %"), (0.0, "0.0 %")]
+        for (amount, text) in
+            [(1_234_567_890_000, "1,234,567.8900 EUR"), (-1_500_000, "-1.5000 EUR")]
         {
+            assert_eq!(money(Amount(amount), "EUR"), text);
+        }
+        for (from, text) in
+            [("447700900123", "+447700900123"), ("80100", "80100"), ("Shop", "Shop")]
+        {
+            assert_eq!(originator(&from.parse().unwrap()), text);
+        }
+        for (ratio, text) in [(1.0, "100%"), (0.99999, "99.9%"), (0.5, "50.0%"), (0.0, "0.0%")] {
             assert_eq!(percent(ratio), text);
         }
         for (millis, text) in [

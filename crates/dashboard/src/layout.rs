@@ -24,6 +24,10 @@ impl Notice {
     }
 }
 
+/// The entries of the navigation whose pages show one mode: live or test.
+const PAGES_WITH_MODE: [&str; 7] =
+    ["overview", "phone", "messages", "conversations", "send", "optouts", "webhooks"];
+
 /// The layout data of pages for signed-in users.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -66,6 +70,11 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// Returns whether the contents of the page depend on the mode.
+    pub(crate) fn has_mode(&self) -> bool {
+        PAGES_WITH_MODE.contains(&self.active_nav)
+    }
+
     /// Returns the header of the page.
     pub(crate) const fn header(&self) -> Header<'_> {
         Header { layout: self }

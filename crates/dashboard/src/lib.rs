@@ -13,6 +13,7 @@ mod conversations;
 mod cookies;
 mod csrf;
 mod error_page;
+mod error_response;
 mod form;
 mod format;
 mod join;
@@ -43,7 +44,7 @@ mod state;
 mod webhooks;
 
 pub use after_response::AfterResponse;
-pub use error_page::{method_not_allowed, not_found};
+pub use error_response::{method_not_allowed, not_found};
 pub use live_updates::LiveUpdates;
 pub use page_rate::PageRate;
 pub use routes::{redact_path, router};

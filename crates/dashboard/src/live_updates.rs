@@ -65,6 +65,10 @@ impl LiveUpdates {
     }
 
     /// Subscribes to the changes of an account, and starts its watcher if there is none.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a watcher ends with the last page, and holds nothing that a shutdown could lose"
+    )]
     pub(crate) fn subscribe(&self, cx: &Context, account: AccountId) -> watch::Receiver<Viewers> {
         let mut watchers = self.watchers();
         if let Some(viewers) = watchers.get(&account) {

@@ -16,8 +16,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
-use filter::MessageListQuery;
-use heliograph_domain::fields::Reference;
+use filter::{MessageListQuery, SEARCH_LIMIT};
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{self, Message, MessageState, MessageStatus};
 use heliograph_domain::wording::failures::failure_reason;
@@ -44,6 +43,7 @@ struct Page {
     /// The URL of this page, for live updates; empty on pages with older messages.
     here: String,
     statuses: [&'static str; 5],
+    periods: [(&'static str, &'static str); 3],
     filter: MessageListQuery,
     messages: Vec<Row>,
     newest: String,
@@ -73,13 +73,9 @@ impl Row {
             text: m.text.chars().take(PREVIEW).collect(),
             status: s.status.name().to_lowercase(),
             reason: s.failure.as_ref().map_or("", |f| failure_reason(f.code)),
-            originator: m.originator.as_str().to_owned(),
+            originator: format::originator(&m.originator),
             segments: m.parts,
-            price: if free {
-                String::new()
-            } else {
-                format!("{} {currency}", message::price(m, s))
-            },
+            price: if free { String::new() } else { format::money(message::price(m, s), currency) },
             iso,
             at,
         }
@@ -91,13 +87,20 @@ async fn list(
     request: SessionRequest,
     uri: Uri,
 ) -> Result<Response, PageError> {
-    let query = MessageListQuery::read(&uri)?;
+    let query = MessageListQuery::read(&uri, app.context.db.now())?;
+    if let Ok(id) = query.search.parse::<MessageId>() {
+        return Ok(page::redirect(&format!("/messages/{id}")));
+    }
     let layout = request.layout(&app, "messages", "Messages").await?;
     let caller = request.caller();
     let before = query.before.unwrap_or(MessageId(Uuid::max()));
     let (mut rows, mut older) = (Vec::new(), String::new());
     if let Some(filter) = &query.filter {
-        let found = messages::list(&app.context, &caller, filter, before, ROWS).await?;
+        let filter = match query.search.as_str() {
+            "" => filter.clone(),
+            search => filter::with_search(&app.context, &caller, filter, search).await?,
+        };
+        let found = messages::list(&app.context, &caller, &filter, before, ROWS).await?;
         let row = |(m, s): &(_, _)| Row::new(m, s, &caller.currency, layout.test_mode);
         rows.extend(found.messages.iter().map(row));
         older = found.next.map(|next| query.url(Some(next))).unwrap_or_default();
@@ -111,6 +114,7 @@ async fn list(
         Some(_) => (String::new(), newest),
     };
     let (statuses, filter) = (MessageStatus::ALL.map(MessageStatus::name), query);
-    let page = Page { layout, here, statuses, filter, messages: rows, newest, older };
+    let periods = filter::PERIODS.map(|(name, text, _)| (name, text));
+    let page = Page { layout, here, statuses, periods, filter, messages: rows, newest, older };
     Ok(page::html(status, &nonce, page.render()))
 }

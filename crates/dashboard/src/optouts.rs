@@ -6,6 +6,7 @@ mod view;
 
 use crate::error_page::PageError;
 use crate::form::{FieldErrors, Form};
+use crate::reasons;
 use crate::session::{self, SessionForm, SessionRequest};
 use crate::state::DashboardState;
 use axum::Router;
@@ -18,7 +19,8 @@ use heliograph_domain::id::OptoutListId;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::wording::sentence;
 use heliograph_service::audience::number_file::{self, RowError};
-use heliograph_service::audience::optouts::{self, NewOptout, OptoutListRef};
+use heliograph_service::audience::optouts::{self, NewOptout, OptoutImport, OptoutListRef};
+use heliograph_service::kernel::error::Error;
 use heliograph_service::kernel::idempotency::{
     IdempotentOutcome, IdempotentRequest, OPTOUT_IMPORT, OPTOUT_LISTS, OPTOUT_NUMBERS,
 };
@@ -97,9 +99,14 @@ async fn create(
     let keep = |list: &heliograph_domain::optout::OptoutList| list.id.to_string();
     let caller = request.caller();
     let asked = IdempotentRequest::new(&caller, OPTOUT_LISTS, "", Some(once), &keep);
-    let list = match optouts::create_list(&app.context, &caller, name, asked).await? {
-        IdempotentOutcome::Fresh(list) => list.id.to_string(),
-        IdempotentOutcome::Replayed(list) => list,
+    let list = match optouts::create_list(&app.context, &caller, name, asked).await {
+        Ok(IdempotentOutcome::Fresh(list)) => list.id.to_string(),
+        Ok(IdempotentOutcome::Replayed(list)) => list,
+        Err(Error::Conflict(reason)) => {
+            errors.add("name", reasons::conflict(&reason));
+            return show_errors(&app, &request, OptoutListRef::Default, form, errors).await;
+        }
+        Err(other) => return Err(other.into()),
     };
     Ok(session::redirect_with_notice(&format!("/optouts/{list}"), "created"))
 }
@@ -191,8 +198,9 @@ async fn import(
             let good = read.numbers.len();
             let keep = |_: &_| String::new();
             let asked = IdempotentRequest::new(&caller, OPTOUT_IMPORT, "", None, &keep);
-            let numbers = read.numbers;
-            let added = match optouts::import(&app.context, &caller, which, numbers, asked).await? {
+            let actor = request.actor();
+            let import = OptoutImport { numbers: read.numbers, by: Some(&actor) };
+            let added = match optouts::import(&app.context, &caller, which, import, asked).await? {
                 IdempotentOutcome::Fresh(added) => added,
                 IdempotentOutcome::Replayed(_) => 0,
             };

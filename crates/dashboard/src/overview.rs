@@ -42,7 +42,11 @@ struct Page {
     /// The data of the chart, as JSON.
     chart: String,
     times_chart: String,
-    table_head: [&'static str; 8],
+    /// The series of the chart, with the names of their colors.
+    legend: Vec<(&'static str, &'static str)>,
+    /// Whether any message was delivered, so that there are times to delivery.
+    any_times: bool,
+    table_head: [&'static str; 9],
     table: Vec<Row>,
     tiles: [Tile; 4],
     failures: Vec<Failure>,
@@ -53,13 +57,16 @@ struct Step {
     done: bool,
     title: &'static str,
     text: &'static str,
+    /// Where to do it; empty when the role does not allow it.
     href: &'static str,
     action: &'static str,
 }
 
 struct Row {
+    /// The beginning: in RFC 3339, and as text.
+    iso: String,
     label: String,
-    cells: [String; 8],
+    cells: [String; 9],
 }
 
 struct Tile {
@@ -84,7 +91,7 @@ async fn overview(
     let range = range(&uri);
     let stats = stats::overview(&app.context, &caller, range).await?;
     let layout = request.layout(&app, "overview", "Overview").await?;
-    let steps = steps(accounts::first_steps(&app.context, &caller).await?, layout.test_mode);
+    let steps = steps(accounts::first_steps(&app.context, &caller).await?, &layout);
     let nonce = layout.nonce.clone();
     let page = Page {
         here: format!("/overview?range={}", range.name()),
@@ -94,6 +101,8 @@ async fn overview(
         steps,
         any: stats.total != StatsTotals::default(),
         chart: chart(&stats),
+        legend: legend(&stats),
+        any_times: stats.slots.iter().any(|slot| slot.median.is_some()),
         times_chart: times_chart(&stats),
         table_head: [
             "Accepted",
@@ -104,6 +113,7 @@ async fn overview(
             "Received",
             "Opted out",
             "Spent",
+            "Median time",
         ],
         table: stats.slots.iter().map(|slot| row(range, slot)).collect(),
         tiles: tiles(&layout, &stats, &caller.currency),
@@ -130,8 +140,9 @@ const fn label(range: StatsRange) -> &'static str {
 }
 
 /// Returns the steps of “Get started”, or none when all are done.
-fn steps(done: FirstSteps, test: bool) -> Vec<Step> {
-    let (text, href, action) = match test {
+fn steps(done: FirstSteps, layout: &Layout) -> Vec<Step> {
+    let allowed = |can: bool, href| if can { href } else { "" };
+    let (text, href, action) = match layout.test_mode {
         true => ("Use the API, or send one from the Phone page.", "/phone", "Open Phone page"),
         false => ("Use the API, or send one from the dashboard.", "/send", "Send message"),
     };
@@ -140,15 +151,21 @@ fn steps(done: FirstSteps, test: bool) -> Vec<Step> {
             done: done.key,
             title: "Create an API key",
             text: "Your app uses it to authenticate. Test keys are free to use.",
-            href: "/settings/api-keys",
+            href: allowed(layout.can_manage, "/settings/api-keys"),
             action: "Create key",
         },
-        Step { done: done.message, title: "Send a message", text, href, action },
+        Step {
+            done: done.message,
+            title: "Send a message",
+            text,
+            href: allowed(layout.can_send, href),
+            action,
+        },
         Step {
             done: done.webhook,
             title: "Set up a webhook",
             text: "Receive delivery receipts and replies on your server.",
-            href: "/settings/webhooks",
+            href: allowed(layout.can_manage, "/settings/webhooks"),
             action: "Add endpoint",
         },
     ];
@@ -170,6 +187,14 @@ fn chart(stats: &StatsOverview) -> String {
     json!({ "times": times(stats), "stacked": true, "unit": "", "series": all }).to_string()
 }
 
+fn legend(stats: &StatsOverview) -> Vec<(&'static str, &'static str)> {
+    let mut all = vec![("Delivered", "delivered"), ("Failed", "failed")];
+    if stats.total.cancelled > 0 {
+        all.push(("Cancelled", "cancelled"));
+    }
+    all
+}
+
 fn times_chart(stats: &StatsOverview) -> String {
     let millis = |median: Duration| u64::try_from(median.as_millis()).unwrap_or(u64::MAX);
     let values: Vec<_> = stats.slots.iter().map(|s| s.median.map(millis)).collect();
@@ -183,7 +208,9 @@ fn times(stats: &StatsOverview) -> Vec<i64> {
 }
 
 fn row(range: StatsRange, slot: &StatsSlot) -> Row {
-    let (_, instant) = format::date_time(slot.begin);
+    let (iso, instant) = format::date_time(slot.begin);
+    // The day of a slot is the day in UTC; a browser would show the day before.
+    let iso = if range == StatsRange::Hours24 { iso } else { String::new() };
     let end = if range == StatsRange::Hours24 {
         instant.len() - " UTC".len()
     } else {
@@ -195,7 +222,9 @@ fn row(range: StatsRange, slot: &StatsSlot) -> Row {
         [f.accepted, f.sent, f.delivered, f.failed, f.cancelled, f.inbound, f.opted_out]
             .map(format::count);
     let spent = f.spent.to_string();
-    Row { label, cells: [accepted, sent, delivered, failed, cancelled, inbound, opted_out, spent] }
+    let median = slot.median.map_or_else(|| "–".to_owned(), format::duration);
+    let cells = [accepted, sent, delivered, failed, cancelled, inbound, opted_out, spent, median];
+    Row { iso, label, cells }
 }
 
 fn tiles(layout: &Layout, stats: &StatsOverview, currency: &str) -> [Tile; 4] {
@@ -203,7 +232,7 @@ fn tiles(layout: &Layout, stats: &StatsOverview, currency: &str) -> [Tile; 4] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     let opted_out = format!("{} opted out", format::count(total.opted_out));
     let note = |text: &str| text.to_owned();
-    let spent = format!("{} {currency}", total.spent);
+    let spent = format::money(total.spent, currency);
     let accepted = match layout.test_mode {
         true => note("free in test mode"),
         false => format!("{spent} spent"),

@@ -26,8 +26,7 @@ pub(crate) fn html(status: StatusCode, nonce: &str, page: askama::Result<String>
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     for (name, value) in [
-        // Pages hold personal and changing data.
-        (header::CACHE_CONTROL, "no-store"),
+        (header::CACHE_CONTROL, cache_control(status)),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "same-origin"),
         (PERMISSIONS, "camera=(), geolocation=(), microphone=()"),
@@ -36,6 +35,13 @@ pub(crate) fn html(status: StatusCode, nonce: &str, page: askama::Result<String>
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+/// Returns the cache policy of a page. Pages hold personal and changing data, so that they are not
+/// stored. A rejected form is: the browser could not go back to it otherwise, because it does not
+/// submit a form again unasked.
+fn cache_control(status: StatusCode) -> &'static str {
+    if status == StatusCode::UNPROCESSABLE_ENTITY { "private, no-cache" } else { "no-store" }
 }
 
 /// Redirects the browser to a path of this dashboard with 303 See Other.

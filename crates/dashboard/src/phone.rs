@@ -4,6 +4,7 @@ use crate::bubbles::{self, BubbleView};
 use crate::composer;
 use crate::error_page::PageError;
 use crate::form::{FieldErrors, Form};
+use crate::format;
 use crate::layout::Layout;
 use crate::page;
 use crate::session::{SessionForm, SessionRequest};
@@ -11,19 +12,20 @@ use crate::state::DashboardState;
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
 use heliograph_domain::account::Mode;
 use heliograph_domain::fields::{FieldError, ReplyText};
+use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::wording::sentence;
 use heliograph_service::messaging::conversations;
-use heliograph_service::messaging::handsets;
+use heliograph_service::messaging::handsets::{self, HandsetThread};
 use heliograph_service::messaging::messages;
 use std::sync::Arc;
 use uuid::Uuid;
-use view::{DeliveryStep, HandsetRow, WebhookResult};
+use view::{DeliveryStep, HandsetRow, Thread, WebhookResult};
 
 mod view;
 
@@ -33,8 +35,8 @@ const HANDSETS: usize = 30;
 const BUBBLES: usize = 100;
 /// The default recipient: a number reserved for fiction.
 const RECIPIENT: &str = "+447700900123";
-/// The default originator and text.
-const ORIGINATOR: &str = "Heliograph";
+/// The default originator, a number that replies can go to, and the default text.
+const ORIGINATOR: &str = "+447700900800";
 const TEXT: &str = "Hello from Heliograph 👋 Reply to this message!";
 
 pub(crate) fn routes() -> Router<Arc<DashboardState>> {
@@ -51,14 +53,19 @@ struct Page {
     layout: Layout,
     /// The URL of this page, for live updates.
     here: String,
-    /// True if a form has errors: a live update would remove them.
-    has_errors: bool,
     handsets: Vec<HandsetRow>,
     /// The number of the open handset; empty when there is none.
     number: String,
     initials: String,
-    /// The originator of the last message to it.
+    /// The sender of the open thread, as a phone shows it and as a form submits it.
     sender: String,
+    sender_value: String,
+    /// Whether the handset can reply to this sender.
+    can_reply: bool,
+    /// The threads of the handset, the latest first.
+    threads: Vec<Thread>,
+    /// The time that the phone shows: in RFC 3339, and as text.
+    now: (String, String),
     bubbles: Vec<BubbleView>,
     opted_out: bool,
     steps: Vec<DeliveryStep>,
@@ -98,12 +105,22 @@ async fn newest(
     show(&app, &request, None, RejectedForm::default()).await
 }
 
+/// The open handset, and the sender whose thread is shown.
+struct Open {
+    number: Recipient,
+    /// `None` for the sender of the last message.
+    sender: Option<Originator>,
+}
+
 async fn one(
     State(app): State<Arc<DashboardState>>,
     request: SessionRequest,
     Path(number): Path<String>,
+    uri: Uri,
 ) -> Result<Response, PageError> {
-    show(&app, &request, Some(handset(&number)?), RejectedForm::default()).await
+    let query = Form::read(uri.query().unwrap_or_default().as_bytes())?;
+    let open = Open { number: handset(&number)?, sender: query.text("sender").parse().ok() };
+    show(&app, &request, Some(open), RejectedForm::default()).await
 }
 
 fn handset(number: &str) -> Result<Recipient, PageError> {
@@ -113,7 +130,7 @@ fn handset(number: &str) -> Result<Recipient, PageError> {
 async fn show(
     app: &DashboardState,
     request: &SessionRequest,
-    number: Option<Recipient>,
+    open: Option<Open>,
     rejected: RejectedForm,
 ) -> Result<Response, PageError> {
     let (cx, caller) = (&app.context, request.caller());
@@ -123,10 +140,17 @@ async fn show(
     let mut layout = request.layout(app, "phone", "Phone").await?;
     layout.notice = composer::notice(&rejected.errors);
     let handsets = conversations::recent_recipients(cx, &caller, HANDSETS).await?;
-    let number = number.or(handsets.first().map(|p| p.number));
+    let number = open.as_ref().map(|o| o.number).or(handsets.first().map(|p| p.number));
     let (mut messages, mut opted_out, mut webhooks) = (Vec::new(), false, Vec::new());
+    let (mut senders, mut sender, mut chosen) = (Vec::new(), None, false);
     if let Some(number) = number {
         messages = conversations::entries(cx, &caller, number, Uuid::max(), BUBBLES).await?;
+        senders = view::senders(&messages);
+        chosen = open.as_ref().is_some_and(|o| o.sender.is_some());
+        sender = open.and_then(|o| o.sender).filter(|sender| senders.contains(sender));
+        sender = sender.or_else(|| senders.first().cloned());
+        let shown = sender.as_ref().map_or("", Originator::as_str);
+        messages.retain(|message| view::other_side(message) == shown);
         opted_out = conversations::opted_out(cx, &caller, number).await?;
         webhooks = view::webhook_results(app, &caller, &messages).await?;
     }
@@ -134,21 +158,33 @@ async fn show(
     let status =
         if rejected.errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let nonce = layout.nonce.clone();
-    let compose = Compose::new(&rejected, cx.next_id().0);
+    let compose = Compose::new(&rejected, number, sender.as_ref(), cx.next_id().0);
+    let threads: Vec<_> =
+        senders.iter().map(|s| Thread::new(&shown, s, Some(s) == sender.as_ref())).collect();
+    // A page without a chosen sender follows the newest message.
+    let path = if shown.is_empty() { "/phone".to_owned() } else { format!("/phone/{shown}") };
+    let thread = threads.iter().find(|thread| thread.open && chosen);
+    let here = thread.map_or(path, |thread| thread.href.clone());
+    let can_reply = sender
+        .clone()
+        .zip(number)
+        .is_some_and(|(originator, handset)| HandsetThread { handset, originator }.can_reply());
     let page = Page {
         layout,
-        has_errors: !rejected.errors.is_empty(),
-        here: if shown.is_empty() { "/phone".to_owned() } else { format!("/phone/{shown}") },
+        here,
         handsets: handsets.iter().map(|p| HandsetRow::new(p, number)).collect(),
         initials: bubbles::initials(&shown),
         number: shown,
-        sender: view::sender(&messages),
+        sender: sender.as_ref().map(format::originator).unwrap_or_default(),
+        sender_value: sender.map(|s| s.to_string()).unwrap_or_default(),
+        can_reply,
+        threads,
+        now: format::time_of_day(cx.db.now()),
         bubbles: bubbles::bubbles(&messages),
         opted_out,
         steps: view::steps(&messages),
         webhooks,
-        // Both forms have a field with this name.
-        reply: if compose.open { String::new() } else { rejected.form.raw("text").to_owned() },
+        reply: rejected.form.raw("reply").to_owned(),
         reply_error: rejected.errors.get("reply").to_owned(),
         reply_idempotency_key: cx.next_id().0,
         compose,
@@ -158,14 +194,20 @@ async fn show(
 }
 
 fn curl(base: &str) -> String {
-    let body = r#"{"originator":"Heliograph","recipient":"+447700900123","text":"Hello, world"}"#;
+    let body =
+        r#"{"originator":"+447700900800","recipient":"+447700900123","text":"Hello, world"}"#;
     format!(
         "curl {base}/v1/send/sms -H 'Authorization: Bearer YOUR_TEST_KEY' -H 'Content-Type: application/json' -d '{body}'"
     )
 }
 
 impl Compose {
-    fn new(rejected: &RejectedForm, idempotency_key: Uuid) -> Self {
+    fn new(
+        rejected: &RejectedForm,
+        number: Option<Recipient>,
+        sender: Option<&Originator>,
+        idempotency_key: Uuid,
+    ) -> Self {
         let RejectedForm { form, errors } = rejected;
         let open = ["recipient", "originator", "text"].iter().any(|f| !errors.get(f).is_empty());
         let or = |name: &str, other: &str| match open {
@@ -173,9 +215,15 @@ impl Compose {
             false => other.to_owned(),
         };
         Self {
-            recipient: or("recipient", RECIPIENT),
+            recipient: or(
+                "recipient",
+                &number.map_or_else(|| RECIPIENT.to_owned(), |n| format!("+{n}")),
+            ),
             recipient_error: errors.get("recipient").to_owned(),
-            originator: or("originator", ORIGINATOR),
+            originator: or(
+                "originator",
+                &sender.map_or_else(|| ORIGINATOR.to_owned(), format::originator),
+            ),
             originator_error: errors.get("originator").to_owned(),
             text: or("text", TEXT),
             text_error: errors.get("text").to_owned(),
@@ -205,7 +253,8 @@ async fn send(
         Ok(_) => Ok(page::redirect(&format!("/phone/{number}"))),
         Err(error) => {
             composer::add_error(error, &mut errors)?;
-            show(&app, &request, Some(number), RejectedForm { form, errors }).await
+            let open = Open { number, sender: None };
+            show(&app, &request, Some(open), RejectedForm { form, errors }).await
         }
     }
 }
@@ -219,7 +268,7 @@ async fn reply(
     let SessionForm { request, form } = posted;
     let number = handset(&number)?;
     let mut errors = FieldErrors::default();
-    let text: Option<ReplyText> = match composer::text(&form).try_into() {
+    let text: Option<ReplyText> = match composer::line_breaks(form.raw("reply")).try_into() {
         Ok(text) => Some(text),
         Err(error) => {
             errors.add(
@@ -232,9 +281,13 @@ async fn reply(
             None
         }
     };
+    let sender: Originator = form.text("sender").parse().map_err(|_| PageError::invalid_form())?;
     let (Some(text), Ok(key)) = (text, form.text("idempotency_key").parse::<Uuid>()) else {
-        return show(&app, &request, Some(number), RejectedForm { form, errors }).await;
+        let open = Open { number, sender: Some(sender) };
+        return show(&app, &request, Some(open), RejectedForm { form, errors }).await;
     };
-    handsets::reply(&app.context, &request.caller(), key, number, text).await?;
-    Ok(page::redirect(&format!("/phone/{number}")))
+    let thread = HandsetThread { handset: number, originator: sender };
+    let page = Thread::new(&number.to_string(), &thread.originator, true).href;
+    handsets::reply(&app.context, &request.caller(), key, thread, text).await?;
+    Ok(page::redirect(&page))
 }

@@ -72,3 +72,10 @@ pub(crate) fn conflict(reason: &ConflictReason) -> Cow<'static, str> {
     };
     text.into()
 }
+
+/// Returns the sentence for a text that needs too many segments, as pages call the parts of a
+/// message.
+pub(crate) fn too_many_segments(segments: u16, allowed: u16) -> String {
+    let verb = if allowed == 1 { "is" } else { "are" };
+    format!("The text needs {segments} segments, but at most {allowed} {verb} allowed.")
+}

@@ -1,12 +1,12 @@
 //! The routes of all dashboard pages.
 
-use crate::error_page::{self, PageError};
+use crate::error_page::PageError;
 use crate::session::SessionRequest;
 use crate::state::DashboardState;
 use crate::{
-    api_keys, assets, audit, confirm, conversations, join, limits, live, members, messages, mode,
-    operator, optouts, overview, page, page_limit, password_reset, phone, security, send, sign_in,
-    sign_up, webhooks,
+    api_keys, assets, audit, confirm, conversations, error_response, join, limits, live, members,
+    messages, mode, operator, optouts, overview, page, page_limit, password_reset, phone, security,
+    send, sign_in, sign_up, webhooks,
 };
 use axum::Router;
 use axum::response::Response;
@@ -39,7 +39,7 @@ pub fn router(app: Arc<DashboardState>) -> Router {
         .merge(webhooks::routes())
         .merge(limits::routes())
         .layer(axum::middleware::from_fn_with_state(app.clone(), page_limit::enforce))
-        .layer(axum::middleware::from_fn_with_state(app.clone(), error_page::render))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), error_response::render))
         .merge(assets::routes())
         .layer(CompressionLayer::new())
         .with_state(app)

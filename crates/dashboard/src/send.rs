@@ -112,7 +112,7 @@ impl ComposerForm {
     }
 }
 
-/// Shows the composer, filled from query parameters.
+/// Shows the composer, filled from query parameters, or with the message `copy`.
 async fn compose(
     State(app): State<Arc<DashboardState>>,
     request: SessionRequest,
@@ -121,6 +121,18 @@ async fn compose(
     request.caller().require_scope(Scope::Send)?;
     let form = Form::read(uri.query().unwrap_or_default().as_bytes())?;
     let mut typed = ComposerForm::new(&form, FieldErrors::default());
+    if let Ok(id) = form.text("copy").parse() {
+        match messages::get(&app.context, &request.caller(), id).await {
+            Ok((message, _)) => {
+                typed.recipient = format!("+{}", message.recipient);
+                typed.originator = message.originator.to_string();
+                typed.text = message.text;
+            }
+            // A message of another account or mode: the form is empty.
+            Err(Error::NotFound) => {}
+            Err(other) => return Err(other.into()),
+        }
+    }
     if typed.originator.is_empty() {
         let (newest, caller) = (MessageId(Uuid::max()), request.caller());
         let last =
@@ -228,7 +240,7 @@ async fn submit(
 }
 
 fn price(quote: &Quote, caller: &Caller) -> String {
-    format!("{} {}", quote.part_price * quote.parts, caller.currency)
+    format::money(quote.part_price * quote.parts, &caller.currency)
 }
 
 /// Shows the confirmation page with the price.

@@ -5,6 +5,7 @@ use crate::client::{self, ClientInfo};
 use crate::csrf;
 use crate::error_page::PageError;
 use crate::form::{self, Form};
+use crate::format;
 use crate::layout::{Layout, Notice};
 use crate::page;
 use crate::state::DashboardState;
@@ -90,7 +91,7 @@ impl SessionRequest {
             is_by_operator: signed.session.by_operator,
             can_manage: signed.role.manages(),
             can_send: signed.role.scopes().allow(Scope::Send),
-            balance: format!("{} {}", signed.available, signed.currency),
+            balance: format::money(signed.available, &signed.currency),
             notice: None,
         })
     }
@@ -144,23 +145,45 @@ impl FromRequestParts<Arc<DashboardState>> for SessionRequest {
         let Ok(client) = ClientInfo::from_request_parts(parts, app).await;
         let sign_in = || PageError::SignInRequired(return_path(parts));
         let token = client.cookies().session_token(&parts.headers).ok_or_else(sign_in)?;
-        let visitor = match sessions::authenticate(&app.context, &token).await {
-            Ok(visitor) => visitor,
-            Err(Error::Unauthenticated) => return Err(sign_in()),
-            Err(other) => return Err(other.into()),
+        let authenticate = async || match sessions::authenticate(&app.context, &token).await {
+            Ok(visitor) => Ok(visitor),
+            Err(Error::Unauthenticated) => Err(sign_in()),
+            Err(other) => Err(other.into()),
         };
+        let mut visitor = authenticate().await?;
         let is_setup = SETUP_PATHS.iter().any(|path| parts.uri.path().starts_with(path));
         if !is_setup && visitor.lacks_two_factor(&app.context) {
             return Err(PageError::TwoFactorRequired);
+        }
+        let session = &visitor.details.session;
+        let is_htmx = parts.headers.contains_key(HX_REQUEST);
+        if let Some(mode) = mode_of_link(parts).filter(|mode| *mode != session.mode) {
+            // A live update of a page that is still open must not change the mode of the others.
+            if is_htmx {
+                return Err(PageError::context_changed());
+            }
+            sessions::switch_to(&app.context, &visitor, session.account, mode).await?;
+            visitor = authenticate().await?;
         }
         let entrance = &app.context.settings().sign_up;
         let base_url = match entrance.base_url_configured {
             true => entrance.base_url.clone(),
             false => client.base_url(&parts.headers),
         };
-        let is_htmx = parts.headers.contains_key(HX_REQUEST);
         Ok(Self { visitor, client, base_url, is_htmx, token })
     }
+}
+
+/// Returns the mode that the address of a page names, so that a link shows everyone the same.
+fn mode_of_link(parts: &Parts) -> Option<Mode> {
+    if parts.method != Method::GET {
+        return None;
+    }
+    let query = parts.uri.query()?;
+    let named = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "mode");
+    [Mode::Live, Mode::Test]
+        .into_iter()
+        .find(|mode| named.as_ref().is_some_and(|(_, n)| *n == mode.name()))
 }
 
 /// Returns the path to continue at after signing in: the requested page, or the page that submitted

@@ -85,6 +85,11 @@ impl EndpointRow {
 }
 
 impl AddForm {
+    /// Returns whether a field has an error.
+    fn has_errors(&self) -> bool {
+        !self.url_error.is_empty() || !self.selected.error.is_empty()
+    }
+
     fn new(app: &DashboardState, form: Option<&Form>, errors: &FieldErrors) -> Self {
         Self {
             idempotency_key: app.context.next_id().0,

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -14,7 +14,9 @@ const out = join(dashboard, "assets/ui");
 const modules = join(here, "node_modules");
 
 /** Packages whose code is embedded; their licences go into licenses.txt. */
-const EMBEDDED = ["htmx.org", "htmx-ext-sse", "idiomorph", "uplot", "lucide-static", "tailwindcss", "daisyui"];
+const EMBEDDED = ["htmx.org", "htmx-ext-sse", "idiomorph", "uplot", "lucide-static", "tailwindcss", "daisyui", "@fontsource-variable/inter"];
+/** The subsets of the font; app.css names the characters of each. */
+const FONTS = ["latin", "latin-ext"];
 
 function below(folder, ending) {
   const names = readdirSync(folder, { recursive: true }).map(String).sort();
@@ -44,11 +46,18 @@ async function scripts() {
   });
 }
 
-/** Builds one SVG sprite of all icons used in templates and handlers, as `icon("name")` or `empty("name"`. */
+function fonts() {
+  for (const subset of FONTS) {
+    const source = join(modules, `@fontsource-variable/inter/files/inter-${subset}-wght-normal.woff2`);
+    copyFileSync(source, join(out, `inter-${subset}.woff2`));
+  }
+}
+
+/** Builds one SVG sprite of all icons used in templates and handlers, as `icon("name")`, `empty("name"` or `modal("…", "name"`. */
 function icons() {
   const sources = [...below(join(dashboard, "templates"), ".html"), ...below(join(dashboard, "src"), ".rs")];
   const text = sources.map((file) => readFileSync(file, "utf8")).join("\n");
-  const names = new Set([...text.matchAll(/(?:(?:icon|empty)\("|icons\.svg#)([a-z0-9-]+)/g)].map((found) => found[1]));
+  const names = new Set([...text.matchAll(/(?:(?:icon|empty)\("|modal\("[^"]*", "|icons\.svg#)([a-z0-9-]+)/g)].map((found) => found[1]));
   const symbols = [...names].sort().map((name) => {
     const svg = readFileSync(join(modules, "lucide-static/icons", `${name}.svg`), "utf8");
     const inner = svg.slice(svg.indexOf(">", svg.indexOf("<svg")) + 1, svg.lastIndexOf("</svg>"));
@@ -64,7 +73,7 @@ function licences() {
     const licence = readFileSync(join(modules, name, "LICENSE"), "utf8").trim();
     return `${name} ${version} ${homepage}\n\n${licence}\n`;
   });
-  const opening = "The style sheet, scripts and icons of the pages contain parts of the following software.\n";
+  const opening = "The style sheet, scripts, icons and fonts of the pages contain parts of the following software.\n";
   writeFileSync(join(out, "licenses.txt"), [opening, ...texts].join(`\n${"-".repeat(80)}\n\n`));
 }
 
@@ -84,5 +93,6 @@ mkdirSync(out, { recursive: true });
 styles();
 await scripts();
 icons();
+fonts();
 licences();
 version();

@@ -35,6 +35,32 @@ impl RoutingTable {
     }
 }
 
+/// The delivery receipts that a carrier sends for a message of several parts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ReceiptPolicy {
+    /// A receipt for each part.
+    #[default]
+    All,
+    /// One receipt for the message, with the id of its first part.
+    First,
+    /// One receipt for the message, with the id of its last part.
+    Last,
+    /// No receipts: messages stay SENT.
+    None,
+}
+
+impl ReceiptPolicy {
+    /// Returns the number of the part of which a message of `parts` parts gets a receipt, if it gets
+    /// only one.
+    pub const fn only_part(self, parts: u16) -> Option<u16> {
+        match self {
+            Self::First => Some(1),
+            Self::Last => Some(parts),
+            Self::All | Self::None => None,
+        }
+    }
+}
+
 /// The status of one node's link to one carrier.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BindStatus {

@@ -10,8 +10,10 @@ use std::io;
 use std::pin::Pin;
 use std::str::FromStr;
 
-/// A pending name lookup: the addresses of a host, or the reason why there are none.
-pub type ResolveFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+/// The result of a name lookup: the addresses of a host, or the reason why there are none.
+pub type ResolvedHost = io::Result<Vec<IpAddr>>;
+/// A pending name lookup.
+pub type ResolveFuture = Pin<Box<dyn Future<Output = ResolvedHost> + Send>>;
 
 /// Resolves host names. Injected, so that this crate opens no socket and tests choose the answers.
 pub trait Resolver: Send + Sync + 'static {

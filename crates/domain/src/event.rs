@@ -138,6 +138,7 @@ impl FinishedMessage {
             account: AccountId(0),
             mode,
             api_key: None,
+            sent_by: None,
             campaign: None,
             recipient: Recipient(447_700_900_123),
             originator: Originator::from_stored("Heliograph".to_owned()),

@@ -69,8 +69,12 @@ ids! {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AccountId(pub i64);
 
-/// The key of a message part: account, message, and sequence number of the part from 1.
+/// The key of a message part: account, message, and sequence number of the part from 1. The number
+/// is 0 for a message of one part, and can be [`ALL_PARTS`].
 pub type PartKey = (AccountId, MessageId, u8);
+
+/// The number that stands for all parts of a message of several.
+pub const ALL_PARTS: u8 = u8::MAX;
 
 /// The number of a carrier within an installation, assigned permanently to its configured name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

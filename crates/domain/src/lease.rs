@@ -14,6 +14,13 @@ pub const RENEW_AFTER: Duration = Duration::from_secs(20);
 /// The age after which the holder must stop submitting: well before another node may take over.
 pub const STOP_AFTER: Duration = Duration::from_secs(45);
 
+/// The interval of the heartbeat of a node that holds leases.
+pub const HEARTBEAT: Duration = Duration::from_secs(3);
+/// The time without a heartbeat after which another node releases the leases of a node.
+pub const MISSING_AFTER: Duration = Duration::from_secs(15);
+/// The time after a heartbeat for which its node may submit: shorter than [`MISSING_AFTER`].
+pub const SUBMIT_AFTER_HEARTBEAT: Duration = Duration::from_secs(12);
+
 /// A priority class of the queue of a carrier. Everything that is due in a lower lane goes before
 /// anything in a higher one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -6,7 +6,7 @@ mod cancellation;
 pub use cancellation::NotCancellableReason;
 
 use crate::account::Mode;
-use crate::id::{AccountId, ApiKeyId, CarrierId, MessageId};
+use crate::id::{AccountId, ApiKeyId, CarrierId, MessageId, UserId};
 use crate::money::Amount;
 use crate::originator::Originator;
 use crate::phone::Recipient;
@@ -179,6 +179,8 @@ pub struct Message {
     pub mode: Mode,
     /// The API key that sent it; `None` if it was sent from the dashboard or as an automatic reply.
     pub api_key: Option<ApiKeyId>,
+    /// The user who sent it from the dashboard.
+    pub sent_by: Option<UserId>,
     /// The campaign that it belongs to.
     pub campaign: Option<Uuid>,
     /// The recipient.
@@ -228,7 +230,8 @@ pub struct MessageState {
     pub parts: u16,
     /// The number of parts that a carrier accepted.
     pub parts_accepted: u16,
-    /// The number of parts that were delivered.
+    /// The number of parts that were delivered; all of them after a receipt for the whole message,
+    /// even while some are queued.
     pub parts_delivered: u16,
     /// The price of one part.
     pub part_price: Amount,
@@ -284,6 +287,8 @@ pub enum MessageEvent {
     InDoubt,
     /// A part was delivered.
     PartDelivered,
+    /// All parts were delivered, by a receipt for the whole message.
+    AllPartsDelivered,
     /// A part will not be delivered.
     PartFailed(Failure),
     /// The account cancelled it.
@@ -324,7 +329,15 @@ pub fn apply(before: &MessageState, at: Timestamp, event: &MessageEvent) -> Opti
             s.parts_delivered += 1;
             deliver_if_complete(&mut s, at);
         }
-        (MessageStatus::Failed, MessageEvent::PartDelivered) if !s.late_receipt => {
+        (MessageStatus::Queued | MessageStatus::Sent, MessageEvent::AllPartsDelivered)
+            if s.parts_accepted > 0 && s.parts_delivered < s.parts =>
+        {
+            s.parts_delivered = s.parts;
+            deliver_if_complete(&mut s, at);
+        }
+        (MessageStatus::Failed, MessageEvent::PartDelivered | MessageEvent::AllPartsDelivered)
+            if !s.late_receipt =>
+        {
             s.late_receipt = true
         }
         (MessageStatus::Queued, MessageEvent::Cancelled)
@@ -353,6 +366,8 @@ fn deliver_if_complete(s: &mut MessageState, at: Timestamp) {
 fn finish(s: &mut MessageState, at: Timestamp, status: MessageStatus) {
     s.status = status;
     s.done_at = Some(at);
+    // A receipt for the whole message counts parts that are not sent any more.
+    s.parts_delivered = s.parts_delivered.min(s.parts_accepted);
     s.reserved = Amount::ZERO;
     s.in_doubt = false;
 }

@@ -69,7 +69,10 @@ impl fmt::Display for Amount {
 
 /// The error of an invalid amount.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is not a valid amount: use digits with at most six decimals, like 25.00")]
+#[error(
+    "'{0}' is not a valid amount: write it with a decimal point and without separators, like 1250.00 \
+     (at most six decimals)"
+)]
 pub struct BadAmount(String);
 
 impl FromStr for Amount {

@@ -15,6 +15,10 @@ const CHECK: usize = 6;
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
+/// The length of the beginning of a key that is stored and shown. The other characters are random
+/// enough: more than 150 bits.
+const PREFIX: usize = 12;
+
 /// The stored SHA-256 hash of a key.
 pub type KeyHash = [u8; 32];
 
@@ -53,6 +57,12 @@ impl ApiKey {
     /// neither a salt nor a slow hash is needed.
     pub fn hash(&self) -> KeyHash {
         Sha256::digest(self.0.as_bytes()).into()
+    }
+
+    /// Returns the beginning of the key, by which its owner recognizes it in a list: the mode and
+    /// four of its random characters.
+    pub fn prefix(&self) -> &str {
+        self.0.get(..PREFIX).unwrap_or_default()
     }
 
     /// Returns the key itself, to show it once to its owner.

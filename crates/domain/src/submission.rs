@@ -26,9 +26,9 @@ pub struct Submission {
     pub label: i64,
     /// The remaining validity of the message when it was handed over.
     pub validity: Duration,
-    /// The end of the lease by the monotonic clock of this node: afterwards the part must not be
-    /// submitted, because another node may have claimed the message.
-    pub not_after: Instant,
+    /// The beginning of the lease by the monotonic clock of this node. The node's
+    /// [`LeaseFence`](crate::lease_fence::LeaseFence) decides how long the part may be submitted.
+    pub leased_at: Instant,
     /// The recall flag, shared by all parts of the message.
     pub recall: Recall,
 }

@@ -111,10 +111,13 @@ impl Day {
 #[error("invalid time: use RFC 3339 with an offset, like 2026-11-20T09:00:00Z")]
 pub struct BadTimestamp;
 
-/// The wall clock. Injected, so that tests control the time.
+/// The clocks of the machine. Injected, so that tests control the time.
 pub trait Clock: Send + Sync + 'static {
-    /// Returns the current time.
+    /// Returns the current time by the wall clock, which can be set.
     fn now(&self) -> Timestamp;
+
+    /// Returns the time since some fixed point by a clock that is never set.
+    fn monotonic(&self) -> Duration;
 }
 
 #[cfg(test)]

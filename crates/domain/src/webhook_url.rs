@@ -1,7 +1,7 @@
 //! The URL of a webhook endpoint.
 
 use core::net::IpAddr;
-use url::{Host, Url};
+use url::{Host, ParseError, Url};
 
 /// The maximum length of a URL, in bytes.
 const MAX_LENGTH: usize = 2_000;
@@ -34,6 +34,22 @@ pub enum BadWebhookUrl {
     Fragment,
 }
 
+/// Returns the reason why a URL cannot be parsed, in plain words.
+const fn reason(error: ParseError) -> &'static str {
+    match error {
+        ParseError::RelativeUrlWithoutBase => "it does not begin with https://",
+        ParseError::EmptyHost => "the host is missing",
+        ParseError::InvalidPort => "the port is not a number up to 65535",
+        ParseError::InvalidIpv4Address | ParseError::InvalidIpv6Address => {
+            "the IP address is incomplete or misspelled"
+        }
+        ParseError::InvalidDomainCharacter | ParseError::IdnaError => {
+            "the host name has a character that is not allowed"
+        }
+        _ => "it is malformed",
+    }
+}
+
 impl WebhookUrl {
     /// Parses a URL by the WHATWG URL standard, as browsers do, so that every spelling of an IP
     /// address is recognized (`127.1`, `0x7f000001`, `2130706433`, ...) and cannot bypass the SSRF
@@ -53,9 +69,9 @@ impl WebhookUrl {
         }
         // Browsers skip extra slashes and take the next path segment as the host.
         if text.contains(":///") {
-            return Err(BadWebhookUrl::Unreadable("empty host".to_owned()));
+            return Err(BadWebhookUrl::Unreadable("the host is missing".to_owned()));
         }
-        let url = Url::parse(text).map_err(|e| BadWebhookUrl::Unreadable(e.to_string()))?;
+        let url = Url::parse(text).map_err(|e| BadWebhookUrl::Unreadable(reason(e).to_owned()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(BadWebhookUrl::Scheme);
         }
@@ -120,6 +136,19 @@ impl WebhookUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reason_is_in_plain_words() {
+        for (url, reason) in [
+            ("example.com/hook", "it does not begin with https://"),
+            ("https://", "the host is missing"),
+            ("https://x.org:70000", "the port is not a number up to 65535"),
+            ("https://1.2.3.999", "the IP address is incomplete or misspelled"),
+        ] {
+            let error = WebhookUrl::parse(url).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("invalid URL: {reason} (")), "{error}");
+        }
+    }
 
     fn parse(url: &str) -> WebhookUrl {
         WebhookUrl::parse(url).unwrap()

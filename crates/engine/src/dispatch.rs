@@ -16,7 +16,9 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use heliograph_carrier::carrier::{Ack, CarrierChannels, CarrierEvent};
 use heliograph_carrier::link_status::LinkStatus;
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::id::CarrierId;
+use heliograph_domain::lease_fence::LeaseFence;
 use heliograph_domain::submission::{Submission, SubmitOutcome};
 use heliograph_domain::text;
 use heliograph_service::kernel::commands::claim::DispatchItem;
@@ -41,6 +43,7 @@ const MAX_PENDING: usize = 64;
 pub(crate) struct Dispatcher {
     carrier: CarrierId,
     name: String,
+    receipts: ReceiptPolicy,
     claim_ahead: usize,
     context: Context,
     writer: Writer,
@@ -55,6 +58,10 @@ pub(crate) struct Dispatcher {
     next_token: u64,
     /// True if the table may contain messages to claim.
     may_have_work: bool,
+    /// True while the carrier is bound.
+    bound: bool,
+    /// The number of batches of outcomes that wait for the database. Meanwhile nothing is submitted.
+    unsaved: usize,
     /// True while opt-outs are being looked up.
     checking_optouts: bool,
     pending: FuturesUnordered<BoxFuture<'static, Step>>,
@@ -78,7 +85,11 @@ enum Next {
 
 /// The completion of a background future.
 enum Step {
-    Committed(CommitResult),
+    /// A commit succeeded or failed; `waited` is true if it had failed before.
+    Committed {
+        result: CommitResult,
+        waited: bool,
+    },
     RetryDue(PendingBatch),
     KeywordReplySent,
     OptoutsFound(HashSet<Uuid>),
@@ -87,10 +98,10 @@ enum Step {
 impl Dispatcher {
     /// Creates a dispatcher and the carrier's end of its channels.
     pub(crate) fn new(
-        (carrier, name): (CarrierId, String),
+        (carrier, name, receipts): (CarrierId, String, ReceiptPolicy),
         claim_ahead: usize,
         (context, writer, queues): (&Context, &Writer, &DispatchQueues),
-        link_status: Arc<LinkStatus>,
+        (link_status, fence): (Arc<LinkStatus>, &LeaseFence),
         stop: &watch::Receiver<bool>,
     ) -> (Self, CarrierChannels) {
         let (queue, arrivals) = DispatchQueue::new(claim_ahead);
@@ -103,12 +114,14 @@ impl Dispatcher {
             submissions: to_submit,
             events: to_engine,
             acks: to_ack,
+            fence: fence.clone(),
             link_status,
             stop: stop.clone(),
         };
         let dispatcher = Self {
             carrier,
             name,
+            receipts,
             claim_ahead,
             context: context.clone(),
             writer: writer.clone(),
@@ -121,6 +134,8 @@ impl Dispatcher {
             in_flight: HashMap::new(),
             next_token: 0,
             may_have_work: true,
+            bound: false,
+            unsaved: 0,
             checking_optouts: false,
             pending: FuturesUnordered::new(),
             claim: None,
@@ -175,19 +190,28 @@ impl Dispatcher {
     async fn on_step(&mut self, step: Step) {
         match step {
             Step::RetryDue(batch) => self.commit(batch).await,
-            Step::Committed(CommitResult::Committed(acks, replies)) => {
+            Step::Committed { result, waited } => self.on_committed(result, waited).await,
+            Step::KeywordReplySent => {}
+            Step::OptoutsFound(out) => self.recall(&out),
+        }
+    }
+
+    async fn on_committed(&mut self, result: CommitResult, waited: bool) {
+        match result {
+            CommitResult::Committed(acks, replies) => {
+                self.count_unsaved(waited, 0);
                 self.send_keyword_replies(replies);
                 self.acknowledge(acks).await;
             }
-            Step::KeywordReplySent => {}
-            Step::OptoutsFound(out) => self.recall(&out),
-            Step::Committed(CommitResult::Retry(acks, batches)) => {
+            CommitResult::Retry(acks, batches) => {
+                let waiting = batches.iter().filter(|batch| batch.waits_for_database());
+                self.count_unsaved(waited, waiting.count());
                 for batch in batches {
                     self.pending.push(Box::pin(async move { Step::RetryDue(batch.pause().await) }));
                 }
                 self.acknowledge(acks).await;
             }
-            Step::Committed(CommitResult::WriterClosed) => {}
+            CommitResult::WriterClosed => {}
         }
     }
 
@@ -205,7 +229,7 @@ impl Dispatcher {
         let mut batch = PendingBatch::default();
         for (_, mut entry) in std::mem::take(&mut self.in_flight) {
             entry.outcomes.push((1, SubmitOutcome::NotSent));
-            entry.settle(&mut batch);
+            entry.settle(self.receipts, &mut batch);
         }
         self.commit(batch).await;
         // Outcomes that cannot be committed are retried; the shutdown of the node sets the time

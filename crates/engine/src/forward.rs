@@ -3,8 +3,10 @@
 use crate::http::client::HttpClient;
 use bytes::Bytes;
 use heliograph_domain::delivery_error::{DeliveryError, DeliveryErrorKind};
-use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
+use heliograph_domain::egress_policy::EgressPolicy;
+use heliograph_domain::id::AccountId;
 use heliograph_domain::webhook_url::WebhookUrl;
+use heliograph_service::kernel::name_resolution::NameResolution;
 use http_body_util::Full;
 use hyper::header::{HOST, HeaderMap};
 use hyper::{Request, Version};
@@ -18,13 +20,14 @@ const TIMEOUT: Duration = Duration::from_secs(12);
 #[derive(Clone)]
 pub struct Forwarder {
     client: HttpClient,
+    account: AccountId,
     target: Arc<WebhookUrl>,
 }
 
 impl Forwarder {
-    /// Creates a forwarder to this URL.
-    pub fn new(resolver: Arc<dyn Resolver>, target: WebhookUrl) -> Self {
-        Self { client: HttpClient::new(resolver, &[]), target: Arc::new(target) }
+    /// Creates a forwarder of an account to this URL.
+    pub fn new(names: NameResolution, account: AccountId, target: WebhookUrl) -> Self {
+        Self { client: HttpClient::new(names, &[]), account, target: Arc::new(target) }
     }
 
     /// Forwards one POST with its headers and returns the response status.
@@ -42,7 +45,8 @@ impl Forwarder {
     }
 
     async fn exchange(&self, headers: &HeaderMap, body: Bytes) -> Result<u16, DeliveryError> {
-        let mut connection = self.client.dial(&self.target, &EgressPolicy::allow_all()).await?;
+        let policy = EgressPolicy::allow_all();
+        let mut connection = self.client.dial(self.account, &self.target, &policy).await?;
         let request = match connection.is_http2() {
             true => Request::post(self.target.as_str()).version(Version::HTTP_2),
             false => Request::post(self.target.path()),

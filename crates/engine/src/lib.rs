@@ -8,6 +8,7 @@ mod bind_status;
 mod dispatch;
 mod forward;
 mod handsets;
+mod heartbeat;
 mod http;
 mod mail;
 mod maintenance;

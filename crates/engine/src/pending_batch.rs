@@ -6,6 +6,7 @@
 
 use heliograph_carrier::carrier::{Ack, AckResult, DeliverSmHandle};
 use heliograph_domain::id::CarrierId;
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::receipt::Receipt;
 use heliograph_service::kernel::commands::claim::DispatchItem;
 use heliograph_service::kernel::commands::command::Command;
@@ -22,6 +23,10 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The number of attempts to commit a single event while the database is available.
 const MAX_ATTEMPTS: u32 = 5;
 
+static OUTAGE: LogLimit = LogLimit::new();
+static HALVED: LogLimit = LogLimit::new();
+static FAILED: LogLimit = LogLimit::new();
+
 /// A batch of progress and everything that waits for its commit.
 #[derive(Default)]
 pub(crate) struct PendingBatch {
@@ -36,6 +41,8 @@ pub(crate) struct PendingBatch {
     failures: u32,
     /// True when the texts of the carrier were removed from the outcome.
     reduced: bool,
+    /// True when outcomes could not be stored because of the database.
+    outage: bool,
     /// The time to wait before the next attempt.
     delay: Duration,
 }
@@ -61,6 +68,11 @@ impl PendingBatch {
     fn len(&self) -> usize {
         let progress = &self.progress;
         progress.settlements.len() + progress.receipts.len() + progress.inbound.len()
+    }
+
+    /// Returns whether outcomes could not be stored because of the database.
+    pub(crate) const fn waits_for_database(&self) -> bool {
+        self.outage
     }
 
     pub(crate) fn push_receipt(
@@ -98,18 +110,30 @@ impl PendingBatch {
 
     fn failed(mut self, error: &StoreError) -> CommitResult {
         self.delay = RETRY_DELAY;
+        self.outage = false;
         let outcomes = self.progress.settlements.len();
         if is_outage(error) {
-            tracing::warn!(%error, outcomes, "failed to commit carrier events");
-            return CommitResult::Retry(self.acks(AckResult::Retry), vec![self.only_outcomes()]);
+            if let Some(omitted) = OUTAGE.admit() {
+                tracing::warn!(%error, outcomes, omitted, "failed to commit carrier events");
+            }
+            self.outage = outcomes > 0;
+            let acks = self.acks(AckResult::Retry);
+            let batch = self.only_outcomes();
+            return CommitResult::Retry(acks, if batch.is_empty() { vec![] } else { vec![batch] });
         }
         if self.len() > 1 {
-            tracing::warn!(%error, events = self.len(), "failed to commit carrier events, retrying in halves");
+            if let Some(omitted) = HALVED.admit() {
+                let events = self.len();
+                let message = "failed to commit carrier events, retrying in halves";
+                tracing::warn!(%error, events, omitted, "{message}");
+            }
             return CommitResult::Retry(Vec::new(), self.split());
         }
         self.failures += 1;
         if self.failures < MAX_ATTEMPTS {
-            tracing::warn!(%error, outcomes, "failed to commit a carrier event");
+            if let Some(omitted) = FAILED.admit() {
+                tracing::warn!(%error, outcomes, omitted, "failed to commit a carrier event");
+            }
             return CommitResult::Retry(Vec::new(), vec![self]);
         }
         self.set_aside(error)
@@ -140,6 +164,7 @@ impl PendingBatch {
                 settlements: split_off(&mut self.progress.settlements, settlements),
                 receipts: split_off(&mut self.progress.receipts, receipts),
                 inbound: split_off(&mut self.progress.inbound, inbound),
+                ..Progress::default()
             },
             settled: split_off(&mut self.settled, settlements),
             receipt_handles: split_off(&mut self.receipt_handles, receipts),
@@ -219,6 +244,7 @@ fn split_off<T>(all: &mut Vec<T>, at: usize) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heliograph_domain::carrier::ReceiptPolicy;
     use heliograph_domain::id::{AccountId, MessageId, NodeId};
     use heliograph_domain::lease::{Lane, Lease};
     use heliograph_domain::phone::Recipient;
@@ -244,6 +270,7 @@ mod tests {
             originator: None,
             parts: 1,
             accepted_parts: vec![(1, format!("id{n}"))],
+            receipts: ReceiptPolicy::All,
             next: NextStep::Done,
         }
     }

@@ -1,5 +1,6 @@
 //! The loop of every worker that does what is due: at an interval, and when something wakes it.
 
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_service::kernel::error::Result;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -35,7 +36,7 @@ impl Worker {
     pub async fn run<T: PeriodicTask>(mut self, task: &mut T) {
         let mut interval = tokio::time::interval(self.interval);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut failed = false;
+        let (mut failed, limit) = (false, LogLimit::new());
         loop {
             tokio::select! {
                 _ = interval.tick() => {}
@@ -44,8 +45,10 @@ impl Worker {
             }
             let result = task.turn().await;
             failed = result.is_err();
-            if let Err(error) = result {
-                tracing::warn!(%error, "{}", T::FAILURE);
+            if let Err(error) = result
+                && let Some(omitted) = limit.admit()
+            {
+                tracing::warn!(%error, omitted, "{}", T::FAILURE);
             }
         }
     }

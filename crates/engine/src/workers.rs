@@ -3,6 +3,7 @@
 use crate::bind_status::{self, WatchedCarrier};
 use crate::dispatch::Dispatcher;
 use crate::handsets;
+use crate::heartbeat::Heartbeat;
 use crate::http::authorities::Authorities;
 use crate::http::client::HttpClient;
 use crate::mail::{self, Mailer};
@@ -13,6 +14,7 @@ use crate::webhooks::request_slots::RequestSlots;
 use heliograph_carrier::carrier::Carrier;
 use heliograph_carrier::link_status::LinkStatus;
 use heliograph_carrier::smsc::simulator::Simulator;
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::id::CarrierId;
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::writer::Writer;
@@ -52,6 +54,8 @@ pub struct ConfiguredCarrier {
     pub carrier: Box<dyn Carrier>,
     /// The number of unanswered parts.
     pub window: usize,
+    /// The receipts that the carrier sends.
+    pub receipts: ReceiptPolicy,
 }
 
 /// Returns how many messages to lease ahead for a carrier with this window. After a crash, at most
@@ -66,24 +70,32 @@ pub async fn run(engine: Engine, stop: watch::Receiver<bool>) {
     let Engine { context, writer, message_queues, delivery_queues, carriers, .. } = engine;
     let Engine { simulator, mailer, authorities, .. } = engine;
     let mut workers = JoinSet::new();
+    let (heartbeat, fence) = Heartbeat::begin(&context).await;
+    workers.spawn(heartbeat.run(stop.clone()));
     let (status_changed, mut links) = (Arc::new(Notify::new()), Vec::new());
-    for ConfiguredCarrier { id, name, carrier, window } in carriers {
+    for ConfiguredCarrier { id, name, carrier, window, receipts } in carriers {
         let link_status = Arc::new(LinkStatus::new(status_changed.clone()));
         links.push(WatchedCarrier { carrier: id, window, link_status: link_status.clone() });
         let deps = (&context, &writer, &message_queues);
-        let (dispatcher, channels) =
-            Dispatcher::new((id, name), claim_ahead(window), deps, link_status, &stop);
+        let (dispatcher, channels) = Dispatcher::new(
+            (id, name, receipts),
+            claim_ahead(window),
+            deps,
+            (link_status, &fence),
+            &stop,
+        );
         workers.spawn(carrier.run(channels));
         workers.spawn(dispatcher.run());
     }
     workers.spawn(bind_status::run(context.clone(), links, status_changed, stop.clone()));
-    let client = HttpClient::new(context.resolver.clone(), &authorities.0);
+    let client = HttpClient::new(context.names.clone(), &authorities.0);
     let deps = WorkerDeps {
         context: context.clone(),
         writer: writer.clone(),
         queues: delivery_queues,
         client,
         request_slots: RequestSlots::default(),
+        fence,
         stop: stop.clone(),
     };
     workers.spawn(webhooks::run(deps));

@@ -216,7 +216,6 @@ mod body_tests;
 mod tests {
     use super::*;
     use crate::drain::DrainController;
-    use crate::error_document::tests::error_documents;
     use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -237,7 +236,7 @@ mod tests {
             handler: answer as fn(_, _) -> _,
             gate: controller.gate(),
             limits,
-            errors: error_documents(),
+            errors: ErrorDocuments::of_tests(),
             tls: None,
             proxies,
             connection_limit: UsageLimit::default(),

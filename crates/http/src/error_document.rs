@@ -69,6 +69,7 @@ impl ErrorDocuments {
         headers.insert(crate::layers::request_id::REQUEST_ID, document.request_id);
         headers.insert(header::CONTENT_TYPE, document.content_type);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     }
 
@@ -96,12 +97,10 @@ impl ErrorDocuments {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
+impl ErrorDocuments {
     /// Returns responses whose text is the error.
-    pub(crate) fn error_documents() -> ErrorDocuments {
-        ErrorDocuments::new(|error, client| ErrorDocument {
+    pub(crate) fn of_tests() -> Self {
+        Self::new(|error, client| ErrorDocument {
             request_id: HeaderValue::from_static("test"),
             content_type: HeaderValue::from_static("text/plain"),
             body: format!("{error:?} of {client}").into(),

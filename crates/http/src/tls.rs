@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::certificate;
     use crate::drain::DrainController;
-    use crate::error_document::tests::error_documents;
+    use crate::error_document::ErrorDocuments;
     use crate::limits::ListenerLimits;
     use futures_util::FutureExt;
     use tokio::net::TcpListener;
@@ -76,7 +76,7 @@ mod tests {
         let (socket, _) = listener.accept().await.unwrap();
         let handler = |_| std::future::ready(Ok(Response::default()));
         let (gate, limits) = (DrainController::new(1).gate(), ListenerLimits::default());
-        let (errors, peer) = (error_documents(), std::net::Ipv4Addr::LOCALHOST.into());
+        let (errors, peer) = (ErrorDocuments::of_tests(), std::net::Ipv4Addr::LOCALHOST.into());
         (client, serve(HttpServer { handler, gate, limits, errors, peer }, tls.0, socket))
     }
 

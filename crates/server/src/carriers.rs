@@ -16,7 +16,9 @@ use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::CarrierId;
 use heliograph_engine::ConfiguredCarrier;
 use heliograph_service::identity::accounts;
-use heliograph_service::kernel::context::{Context, KeywordReplies, Settings, SignUpSettings};
+use heliograph_service::kernel::context::{
+    Context, KeywordReplies, NumberOwners, Settings, SignUpSettings,
+};
 use heliograph_service::messaging::dispatch;
 use heliograph_service::operations::nodes;
 use heliograph_store::Db;
@@ -97,6 +99,7 @@ pub(crate) async fn start(
                     window: c.window,
                     rate: c.rate,
                     status_map: c.status_map()?,
+                    receipts: c.receipts(),
                     ..SmppOptions::new(&c.name, &c.host, c.port)
                 };
                 carriers.push(smpp_carrier(number, options));
@@ -107,8 +110,9 @@ pub(crate) async fn start(
 }
 
 fn smpp_carrier(id: CarrierId, options: SmppOptions) -> ConfiguredCarrier {
-    let (name, window) = (options.name.clone(), usize::from(options.window));
-    ConfiguredCarrier { id, name, carrier: Box::new(SmppCarrier::new(options)), window }
+    let (name, window, receipts) =
+        (options.name.clone(), usize::from(options.window), options.receipts);
+    ConfiguredCarrier { id, name, carrier: Box::new(SmppCarrier::new(options)), window, receipts }
 }
 
 fn simulated_carrier(number: CarrierId, name: &str, at: SocketAddr) -> ConfiguredCarrier {
@@ -157,6 +161,8 @@ pub(crate) async fn settings(
         routes: RoutingTable::new(routes),
         rates,
         simulated,
+        // Read after the configured numbers are assigned.
+        number_owners: NumberOwners::default(),
         keyword_replies: KeywordReplies {
             stop: keyword_reply(&config.optouts.stop_reply)?,
             start: keyword_reply(&config.optouts.start_reply)?,

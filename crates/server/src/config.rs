@@ -6,7 +6,9 @@ mod show;
 mod validation;
 
 use anyhow::{Context, bail};
-pub(crate) use sections::{CarrierKind, Config, LogFormat, NumberConfig, SignUp, TelemetryConfig};
+pub(crate) use sections::{
+    CarrierKind, Config, LogFormat, NumberConfig, OptoutsConfig, SignUp, TelemetryConfig,
+};
 pub(crate) use show::{json, toml};
 use std::collections::HashMap;
 use std::path::Path;
@@ -61,6 +63,7 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("webhooks", "allow_private", Kind::List),
     ("webhooks", "ports", Kind::List),
     ("webhooks", "ca_file", Kind::Text),
+    ("webhooks", "dns_servers", Kind::List),
     ("webhooks", "retention_days", Kind::Number),
     ("retention", "test_messages_days", Kind::Number),
     ("retention", "live_messages_days", Kind::Number),
@@ -81,6 +84,7 @@ const CARRIER_KEYS: &[&str] = &[
     "system_type",
     "window",
     "rate",
+    "receipts",
     "status_map",
 ];
 const ROUTE_KEYS: &[&str] = &["prefix", "carriers"];
@@ -310,6 +314,42 @@ mod tests {
     }
 
     #[test]
+    fn texts_that_could_not_be_sent_are_rejected() {
+        let long = "x".repeat(1_531);
+        for key in ["stop_reply", "start_reply", "help_reply"] {
+            let error = read(&format!("[optouts]\n{key} = '{long}'"), &[]).unwrap_err();
+            let expected = format!("optouts.{key}: The text needs 11 parts, but at most 10");
+            assert!(error.contains(&expected), "{error}");
+            assert!(read(&format!("[optouts]\n{key} = '{}'", &long[1..]), &[]).is_ok());
+        }
+        let carrier = "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'h'\npassword = 'p'\n";
+        for (key, longest) in [("system_id", 15), ("system_type", 12)] {
+            let with = |text: &str| read(&format!("{carrier}{key} = \"{text}\""), &[]);
+            assert!(with(&long[..longest]).is_ok());
+            for text in [&long[..=longest], "a\\u0000"] {
+                let error = with(text).unwrap_err();
+                assert!(error.contains(&format!("the {key} of 'a' must have at most")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn receipts_of_a_carrier_are_read() {
+        use heliograph_domain::carrier::ReceiptPolicy;
+        let carrier = "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'h'\npassword = 'p'\n";
+        for (line, policy) in [
+            ("", ReceiptPolicy::All),
+            ("receipts = 'first'", ReceiptPolicy::First),
+            ("receipts = 'last'", ReceiptPolicy::Last),
+            ("receipts = 'none'", ReceiptPolicy::None),
+        ] {
+            let config = read(&format!("{carrier}{line}"), &[]).unwrap();
+            assert_eq!(config.carriers[0].receipts(), policy);
+        }
+        assert!(read(&format!("{carrier}receipts = 'some'"), &[]).is_err());
+    }
+
+    #[test]
     fn environment_variables_override_the_file() {
         let text = "[server]\nlisten = '127.0.0.1:1'\n[database]\nconnections = 3";
         let vars = [
@@ -342,11 +382,11 @@ mod tests {
                 "10.1.2.3/32 for one address",
             ),
             ("[webhooks]\nallow_private = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
+            ("[webhooks]\nports = ['http']", [("A", "b")], "use a port such as 443"),
+            ("[retention]\ntest_messages_days = 33", [("A", "b")], "0, or from 34 to 36500"),
             ("[server]\ntrusted_proxies = ['10.1.2.3/8']", [("A", "b")], "use 10.0.0.0/8"),
             ("[server]\ntrusted_proxies = ['proxy']", [("A", "b")], "use an address, or CIDR"),
             ("[telemetry]\nmetrics_token = 'short'", [("A", "b")], "at least 16 characters"),
-            ("[webhooks]\nports = ['http']", [("A", "b")], "use a port such as 443"),
-            ("[retention]\ntest_messages_days = 33", [("A", "b")], "0, or from 34 to 36500"),
             ("[accounts]\ncurrency = 'euro'", [("A", "b")], "three capital letters"),
             (
                 "[[carriers]]\nname = 'a'\nkind = 'simulated'\nstatus_map = { '97' = 'temporary' }",

@@ -1,6 +1,6 @@
 //! The data directory: its lock, the identity of the node and the sealing key.
 
-use crate::config::Config;
+use crate::config::{CarrierKind, Config};
 use crate::system::{RandomIds, SystemClock};
 use anyhow::{Context, bail};
 use heliograph_domain::id::Ids;
@@ -22,6 +22,31 @@ pub(crate) fn create(config: &Config) -> anyhow::Result<&Path> {
         .create(data)
         .with_context(|| format!("server.data_dir: failed to create {}", data.display()))?;
     Ok(data)
+}
+
+/// Returns the absolute path of the data directory.
+pub(crate) fn absolute(config: &Config) -> PathBuf {
+    let data = PathBuf::from(&config.server.data_dir);
+    std::path::absolute(&data).unwrap_or(data)
+}
+
+/// Returns whether the data directory is inside a clone of a git repository, where
+/// `git clean -fdx` would delete it.
+pub(crate) fn is_in_clone(config: &Config) -> bool {
+    absolute(config).ancestors().any(|folder| folder.join(".git").exists())
+}
+
+/// Returns a warning if an installation with real carriers keeps its data inside of a clone.
+pub(crate) fn warning(config: &Config) -> Option<String> {
+    let live = config.carriers.iter().any(|carrier| carrier.kind == CarrierKind::Smpp);
+    let warning = || {
+        format!(
+            "The data directory {} is inside a clone of a git repository: 'git clean -fdx' would delete it. Set \
+             server.data_dir to a directory outside.",
+            absolute(config).display()
+        )
+    };
+    (live && is_in_clone(config)).then(warning)
 }
 
 /// Fails if the SQLite database does not exist, so that a read-only command does not create an
@@ -76,19 +101,15 @@ pub(crate) fn is_locked(data: &Path) -> anyhow::Result<bool> {
 /// first start.
 pub(crate) fn node_identity(data: &Path) -> anyhow::Result<Uuid> {
     let path = data.join("node");
-    match std::fs::read_to_string(&path) {
-        Ok(text) => text
-            .trim()
-            .parse()
-            .with_context(|| format!("{} is not a valid node identity", path.display())),
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            let fresh = RandomIds::default().next(SystemClock.now());
-            std::fs::write(&path, format!("{fresh}\n"))
-                .with_context(|| format!("failed to write {}", path.display()))?;
-            Ok(fresh)
-        }
-        Err(e) => Err(e).with_context(|| format!("failed to read {}", path.display())),
-    }
+    let fresh = || Ok(RandomIds::default().next(SystemClock.now()).to_string());
+    read_or_create(&path, fresh)?.trim().parse().with_context(|| {
+        format!(
+            "{} does not contain the identity of a node (a UUID). Restore the file, or delete it: the node then gets \
+             another identity, and messages that it was sending are sent again after a minute, marked as possible \
+             duplicates",
+            path.display()
+        )
+    })
 }
 
 /// The name of the key file in the data directory.
@@ -105,9 +126,7 @@ pub(crate) fn sealing_key(config: &Config) -> anyhow::Result<SealingKey> {
         return Ok(key);
     }
     let path = create(config)?.join(KEY);
-    if !path.exists() {
-        create_first_key(&path).with_context(|| format!("failed to write {}", path.display()))?;
-    }
+    read_or_create(&path, || Ok(fresh_key()?.reveal()))?;
     read_key(&path)
 }
 
@@ -159,29 +178,128 @@ fn read_key(path: &Path) -> anyhow::Result<SealingKey> {
     })
 }
 
+/// Returns the content of a file. A file that is missing, or empty because the disk was full when it
+/// was written, gets one line of fresh content.
+fn read_or_create(
+    path: &Path,
+    fresh: impl FnOnce() -> anyhow::Result<String>,
+) -> anyhow::Result<String> {
+    if is_empty(path)? {
+        write_line(path, &fresh()?)
+            .with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    // Another process may have written it first.
+    std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// Returns whether a file is missing or blank.
+fn is_empty(path: &Path) -> anyhow::Result<bool> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text.trim().is_empty()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(true),
+        Err(e) => Err(e).with_context(|| format!("failed to read {}", path.display())),
+    }
+}
+
 /// Creates a file with a fresh key, which must not exist, and syncs it to disk.
 pub(crate) fn create_key(path: &Path) -> anyhow::Result<SealingKey> {
-    let mut random = [0; KEY_BYTES];
-    getrandom::fill(&mut random)
-        .context("failed to read random bytes from the operating system")?;
-    let key = SealingKey::from_random(random);
+    let key = fresh_key()?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     writeln!(file, "{}", key.reveal())?;
     file.sync_all()?;
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()?;
+    sync_folder(path)?;
     Ok(key)
 }
 
-/// Creates the first key file atomically: written under another name, then linked, so that a
-/// concurrent reader never sees half of it and the first writer wins.
-fn create_first_key(path: &Path) -> anyhow::Result<()> {
-    let part = path.with_extension(std::process::id().to_string());
-    create_key(&part)?;
-    let linked = std::fs::hard_link(&part, path);
-    std::fs::remove_file(&part)?;
-    match linked {
-        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e.into()),
-        _ => Ok(()),
+fn fresh_key() -> anyhow::Result<SealingKey> {
+    let mut random = [0; KEY_BYTES];
+    getrandom::fill(&mut random)
+        .context("failed to read random bytes from the operating system")?;
+    Ok(SealingKey::from_random(random))
+}
+
+/// Syncs the folder of a file, so that its name is on disk.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
+
+/// Writes a file atomically, readable by its owner only: under another name first, so that neither a
+/// concurrent reader nor a full disk leaves half of it. If the file was missing, the first of several
+/// writers wins.
+fn write_line(path: &Path, line: &str) -> std::io::Result<()> {
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    let written = write_part(&part, line).and_then(|()| match path.exists() {
+        true => std::fs::rename(&part, path),
+        false => std::fs::hard_link(&part, path),
+    });
+    // Also after a failure: the next attempt may have the same process id.
+    let _ = std::fs::remove_file(&part);
+    match written {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e),
+        _ => sync_folder(path),
+    }
+}
+
+fn write_part(part: &Path, line: &str) -> std::io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(part)?;
+    writeln!(file, "{line}")?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let all = std::fs::read_dir(folder).unwrap();
+        all.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_identity_is_kept_and_an_empty_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = node_identity(folder.path()).unwrap();
+        assert_eq!(node_identity(folder.path()).unwrap(), first);
+        let file = folder.path().join("node");
+        // As a first start on a full disk left it.
+        std::fs::write(&file, "").unwrap();
+        let second = node_identity(folder.path()).unwrap();
+        assert_ne!(second, first);
+        assert_eq!(node_identity(folder.path()).unwrap(), second);
+        assert_eq!(names(folder.path()), ["node"]);
+        std::fs::write(&file, "not a uuid").unwrap();
+        let error = node_identity(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("does not contain the identity of a node"), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "not a uuid", "nothing is overwritten");
+    }
+
+    /// A file that cannot be written in full does not appear.
+    #[test]
+    fn a_failed_write_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        // The name of the part is taken by a folder, which cannot be opened for writing.
+        let part = folder.path().join(format!("node.{}.part", std::process::id()));
+        std::fs::create_dir(&part).unwrap();
+        let error = format!("{:#}", node_identity(folder.path()).unwrap_err());
+        assert!(error.contains("failed to write"), "{error}");
+        assert!(!folder.path().join("node").exists());
+        std::fs::remove_dir(&part).unwrap();
+        node_identity(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn data_inside_of_a_clone_is_warned_about_before_going_live() {
+        let home = tempfile::tempdir().unwrap();
+        let carrier = "[[carriers]]\nname = 'a'\nkind = 'smpp'\nhost = 'h'\npassword = 'p'\n";
+        let server = format!("[server]\ndata_dir = '{}/sub/data'\n", home.path().display());
+        let trial = config::read_text(&server).unwrap();
+        let live = config::read_text(&format!("{server}{carrier}")).unwrap();
+        assert_eq!((warning(&trial), warning(&live)), (None, None));
+        std::fs::create_dir(home.path().join(".git")).unwrap();
+        assert!(is_in_clone(&trial) && warning(&trial).is_none());
+        assert!(warning(&live).unwrap().contains("'git clean -fdx' would delete it"));
     }
 }

@@ -2,6 +2,7 @@
 //! them.
 
 use axum::Router;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use heliograph_api::{ApiState, MetricsAccess, PROBLEM_TYPE, ProblemDocuments};
 use heliograph_api::{RateLimitByKey, SecurityEvents};
@@ -20,6 +21,9 @@ use heliograph_service::kernel::security_log::SecurityEvent;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+
+/// The beginnings of the paths of style sheets, scripts and images.
+const ASSETS: &[&str] = &["/assets/", "/docs/style.css", "/docs/icon.svg"];
 
 /// The settings of the listener for requests.
 pub(crate) struct HttpSettings {
@@ -42,7 +46,7 @@ pub(crate) async fn run(
     // From the outside in. The order matters: problems of all layers below are rendered, and
     // rejected requests are logged with an id, too.
     let middleware = RequestId { generate: move || fresh_id(&context), holds_secret }
-        .around(AccessLog { except: heliograph_api::MONITORING_PATHS, redact })
+        .around(AccessLog { except: heliograph_api::MONITORING_PATHS, quiet: ASSETS, redact })
         .around(SecurityHeaders)
         .around(settings.problems)
         .around(SecurityEvents)
@@ -107,13 +111,13 @@ fn log_protocol_error(error: ProtocolError, client: IpAddr, request: &str) {
 /// Builds the router of all routes.
 fn router(api: Arc<ApiState>, dashboard: Arc<DashboardState>) -> Router {
     let pages = dashboard.clone();
-    let not_found = async move |uri: Uri, headers: HeaderMap| match wants_page(&headers) {
-        true => heliograph_dashboard::not_found(&dashboard),
-        false => heliograph_api::not_found(uri.path()),
+    let not_found = async move |request: Parts| match wants_page(&request.headers) {
+        true => heliograph_dashboard::not_found(&dashboard, request).await,
+        false => heliograph_api::not_found(request.uri.path()),
     };
     let dashboard = pages.clone();
-    let method_not_allowed = async move |headers: HeaderMap| match wants_page(&headers) {
-        true => heliograph_dashboard::method_not_allowed(&dashboard),
+    let method_not_allowed = async move |request: Parts| match wants_page(&request.headers) {
+        true => heliograph_dashboard::method_not_allowed(&dashboard, request).await,
         false => heliograph_api::method_not_allowed(),
     };
     heliograph_api::router(api)

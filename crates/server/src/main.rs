@@ -10,6 +10,8 @@ mod http;
 mod key_usage;
 mod log;
 mod metrics_access;
+mod name_resolver;
+mod number_owners;
 mod output;
 mod rate_limit_share;
 mod rates;

@@ -2,10 +2,12 @@
 
 use crate::config::{Config, NumberConfig};
 use crate::http::HttpSettings;
+use crate::number_owners::NumberOwnersTask;
 use crate::serve_args::{NodeRole, ServeArgs};
 use crate::service_context::{self, open_database};
 use crate::shutdown::RunningNode;
 use crate::system::open_files;
+use crate::welcome::Place;
 use crate::{account_lookup, carriers, certificate_reload, config, data_dir, http, key_usage};
 use crate::{metrics_access, rate_limit_share, safety, telemetry, welcome, writer_thread};
 use anyhow::{Context as _, bail};
@@ -13,7 +15,7 @@ use heliograph_api::{ApiState, ProblemDocuments, RateLimit};
 use heliograph_dashboard::{AfterResponse, DashboardState, LiveUpdates, PageRate, SignInThrottle};
 use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::id::CarrierId;
-use heliograph_engine::{Authorities, Engine, Mailer};
+use heliograph_engine::{Authorities, Engine, Mailer, PeriodicTask};
 use heliograph_http::{CertificateReloader, ServerOptions, Tls, TrustedProxies, read_certificate};
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::identity::api_keys::Keyring;
@@ -63,6 +65,7 @@ fn require_tls(config: &Config) -> anyhow::Result<()> {
 fn refuse_unsafe(config: &Config) -> anyhow::Result<()> {
     let mut found = safety::assess(config)?;
     found.warnings.extend(config::unknown_variables());
+    found.warnings.extend(data_dir::warning(config));
     found.warnings.iter().for_each(|warning| tracing::warn!("configuration: {warning}"));
     match found.errors.is_empty() {
         true => Ok(()),
@@ -77,6 +80,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     authorities(&config)?;
     refuse_unsafe(&config)?;
     let data = data_dir::create(&config)?;
+    tracing::info!(path = %data_dir::absolute(&config).display(), "data directory");
     let _lock = data_dir::lock(data)?;
     // Before anything runs that would have to be stopped again.
     let listener = roles.contains(&NodeRole::Web).then(|| bind(&config)).transpose()?;
@@ -84,10 +88,13 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let db = open_database(&config).await?;
     let node = nodes::start(&db, data_dir::node_identity(data)?).await?;
     let (settings, numbers) = carriers::settings(&db, &config).await?;
-    let (_settings, settings) = watch::channel(Arc::new(settings));
+    let (settings_sender, settings) = watch::channel(Arc::new(settings));
     let context = service_context::build(&config, db, node, settings).await?;
     carriers::preflight(&context, &config, roles).await?;
     assign_numbers(&context, &config).await?;
+    let mut owners = NumberOwnersTask { context: context.clone(), settings: settings_sender };
+    // Before the first message is accepted.
+    owners.turn().await?;
     let (message_queues, delivery_queues) = (DispatchQueues::default(), DeliveryQueues::default());
     let (to_writer, inbox) = writer::channel();
     let deps = WriterDeps {
@@ -100,6 +107,7 @@ async fn run(config: Config, roles: &[NodeRole]) -> anyhow::Result<ExitCode> {
     let keyring = Keyring::default();
     let usage = key_usage::run(context.clone(), keyring.clone(), running.stop.subscribe());
     running.background.spawn(usage);
+    running.background.spawn(owners.run(running.stop.subscribe()));
     let certificate = certificate.filter(|_| roles.contains(&NodeRole::Web));
     let tls = start_reloading(hangup, certificate, &mut running);
     let node = Node {
@@ -291,11 +299,17 @@ fn bind(config: &Config) -> anyhow::Result<TcpListener> {
     })
 }
 
+/// The addition to the data directory in the welcome text if it is inside of a clone.
+const IN_CLONE: &str =
+    "\n    ('git clean -fdx' would delete it: before you go live, set server.data_dir)";
+
 /// Prints the welcome text at the first start, and logs the address.
 async fn announce(context: &Context, config: &Config, address: SocketAddr) -> anyhow::Result<()> {
     let scheme = if config.server.tls()?.is_some() { "https" } else { "http" };
-    welcome::print_once(context, &config.accounts.currency, &format!("{scheme}://{address}"))
-        .await?;
+    let data = data_dir::absolute(config).display().to_string();
+    let data = if data_dir::is_in_clone(config) { format!("{data}{IN_CLONE}") } else { data };
+    let place = Place { base: &format!("{scheme}://{address}"), data: &data };
+    welcome::print_once(context, &config.accounts.currency, place).await?;
     tracing::info!(scheme, %address, "listening");
     Ok(())
 }

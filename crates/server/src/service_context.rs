@@ -2,11 +2,13 @@
 
 use crate::config::Config;
 use crate::data_dir;
-use crate::system::{RandomIds, SystemClock, SystemRandom, SystemResolver};
+use crate::name_resolver::NameResolver;
+use crate::system::{RandomIds, SystemClock, SystemRandom};
 use anyhow::{Context as _, bail};
 use heliograph_domain::id::NodeId;
 use heliograph_service::kernel::account_limits::{self, LimitTable};
 use heliograph_service::kernel::context::{Context, Settings};
+use heliograph_service::kernel::name_resolution::NameResolution;
 use heliograph_service::kernel::notifier::ChangeNotifier;
 use heliograph_store::{Db, Options, StoreError};
 use std::path::Path;
@@ -58,7 +60,7 @@ pub(crate) async fn build(
         ids: Arc::new(RandomIds::default()),
         random: Arc::new(SystemRandom),
         notifier: ChangeNotifier::default(),
-        resolver: Arc::new(SystemResolver),
+        names: NameResolution::new(NameResolver::new(&config.webhooks.dns_servers)?),
         node,
         limits: LimitTable::new(config.limits.account_limits()),
         settings,

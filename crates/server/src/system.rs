@@ -1,15 +1,15 @@
 //! The operating system's clock, randomness and name resolution, and the id generator.
 
-use heliograph_domain::egress_policy::{ResolveFuture, Resolver};
 use heliograph_domain::id::Ids;
 use heliograph_domain::secret::Random;
 use heliograph_domain::time::{Clock, Timestamp};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use uuid::{Builder, Uuid};
 
-/// The machine's wall clock.
+/// The machine's clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SystemClock;
 
@@ -18,6 +18,11 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn monotonic(&self) -> Duration {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        START.elapsed()
     }
 }
 
@@ -53,18 +58,6 @@ impl Ids for RandomIds {
         let [first, second, ..] = &mut rest;
         (*first, *second) = (high, low);
         Builder::from_unix_timestamp_millis(current >> 12, &rest).into_uuid()
-    }
-}
-
-/// Resolves host names through the operating system.
-pub(crate) struct SystemResolver;
-
-impl Resolver for SystemResolver {
-    fn resolve(&self, host: String) -> ResolveFuture {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
     }
 }
 

@@ -12,11 +12,20 @@ use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::context::Context;
 use std::io::IsTerminal;
 
+/// The places that the banner names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    /// The URL of the service, without a trailing slash.
+    pub(crate) base: &'a str,
+    /// The data directory.
+    pub(crate) data: &'a str,
+}
+
 /// Creates the demo account and prints the banner if no account exists yet.
 pub(crate) async fn print_once(
     context: &Context,
     currency: &str,
-    base: &str,
+    Place { base, data }: Place<'_>,
 ) -> anyhow::Result<()> {
     if !accounts::list(context).await?.is_empty() {
         return Ok(());
@@ -45,6 +54,9 @@ Welcome to Heliograph! This message is shown only once.
 
   API reference:
     {base}/docs
+
+  Everything is stored in:
+    {data}
 
   To sign in to the demo account later, run 'heliograph account link --email {DEMO}'.
 "#,

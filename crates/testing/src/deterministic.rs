@@ -12,24 +12,37 @@ pub const START: Timestamp = Timestamp(1_795_165_200_000);
 
 /// A clock that stands still until a test advances it.
 #[derive(Debug)]
-pub struct TestClock(AtomicI64);
+pub struct TestClock {
+    wall: AtomicI64,
+    monotonic: AtomicU64,
+}
 
 impl Default for TestClock {
     fn default() -> Self {
-        Self(AtomicI64::new(START.0))
+        Self { wall: AtomicI64::new(START.0), monotonic: AtomicU64::new(0) }
     }
 }
 
 impl TestClock {
-    /// Moves the clock forward.
+    /// Lets time pass.
     pub fn advance(&self, by: Duration) {
-        self.0.fetch_add(i64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
+        self.step(i64::try_from(by.as_millis()).unwrap());
+        self.monotonic.fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+
+    /// Sets the wall clock forward by this many milliseconds, or back.
+    pub fn step(&self, by: i64) {
+        self.wall.fetch_add(by, Ordering::Relaxed);
     }
 }
 
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::Relaxed))
+        Timestamp(self.wall.load(Ordering::Relaxed))
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.monotonic.load(Ordering::Relaxed))
     }
 }
 

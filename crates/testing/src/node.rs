@@ -10,7 +10,10 @@ use heliograph_domain::rate::Rates;
 use heliograph_service::group_commit::batch::WriterDeps;
 use heliograph_service::group_commit::run;
 use heliograph_service::kernel::account_limits::LimitTable;
-use heliograph_service::kernel::context::{Context, KeywordReplies, Settings, SignUpSettings};
+use heliograph_service::kernel::context::{
+    Context, KeywordReplies, NumberOwners, Settings, SignUpSettings,
+};
+use heliograph_service::kernel::name_resolution::NameResolution;
 use heliograph_service::kernel::notifier::ChangeNotifier;
 use heliograph_service::kernel::writer::{self, Writer};
 use heliograph_service::messaging::dispatch::DispatchQueues;
@@ -45,6 +48,7 @@ pub async fn node_context(db: &TestDb, connections: Db, identity: u128) -> Conte
         routes: RoutingTable::new(vec![Route { prefix: String::new(), carriers }]),
         rates: Rates::new(Some(PART_PRICE), Vec::new()),
         simulated,
+        number_owners: NumberOwners::default(),
         keyword_replies: KeywordReplies::default(),
         sign_up: SignUpSettings {
             enabled: true,
@@ -67,7 +71,7 @@ pub async fn node_context(db: &TestDb, connections: Db, identity: u128) -> Conte
         ids: db.ids.clone(),
         random: db.random.clone(),
         notifier: ChangeNotifier::default(),
-        resolver: Arc::new(TestResolver),
+        names: NameResolution::new(TestResolver),
         node,
         limits: LimitTable::new(limits()),
         settings: watch::channel(Arc::new(settings)).1,

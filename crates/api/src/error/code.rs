@@ -75,6 +75,11 @@ codes! {
         "No carrier is configured for this number. Nothing was stored.",
         "Check the country code. If it is correct, ask the operator of this service to add a \
          route.";
+    SenderNotAllowed = FORBIDDEN, "sender_not_allowed", "Originator not allowed",
+        "The originator is a number that the operator has assigned to another account, which would \
+         get the replies. Nothing was stored.",
+        "Use a number that is assigned to your account, or a name. Ask the operator to assign the \
+         number to your account if it is yours.";
     NotFound = NOT_FOUND, "not_found", "Not found",
         "The path is wrong, the resource was deleted, or it belongs to another account or mode. \
          Live keys cannot access test data, and test keys cannot access live data.",

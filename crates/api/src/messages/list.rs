@@ -90,6 +90,7 @@ fn filter(params: &mut QueryParams<'_>) -> MessageFilter {
         campaign: params.parsed("campaignId", FaultCode::InvalidValue, |text| {
             text.parse().map_err(|_| "campaignId must be a UUID".to_owned())
         }),
+        search: None,
         from: params.parsed("from", FaultCode::InvalidTime, |text| time(text, |day| day.start)),
         to: params.parsed("to", FaultCode::InvalidTime, |text| time(text, |day| day.end)),
     }

@@ -120,6 +120,7 @@ pub(crate) fn operation() -> Operation {
             ProblemCode::InsufficientBalance,
             ProblemCode::RecipientOptedOut,
             ProblemCode::DestinationNotAllowed,
+            ProblemCode::SenderNotAllowed,
         ])
 }
 
@@ -221,7 +222,7 @@ impl QuoteView<'static> {
 impl<'a> QuoteView<'a> {
     fn new(send: &'a SendRequest, done: DryRun, caller: &'a Caller) -> Self {
         let DryRun { quote, available } = done;
-        let non_gsm = non_gsm::non_gsm_chars(send.text.as_str()).into_iter();
+        let non_gsm = non_gsm::non_gsm_graphemes(send.text.as_str()).into_iter();
         Self {
             dry_run: true,
             recipient: send.recipient.to_string(),

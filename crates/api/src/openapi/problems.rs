@@ -18,8 +18,7 @@ const MEDIA_TYPE: &str = "application/problem+json";
 const REQUEST_ID: &str = "01a1fd13fdac71b5af6aef0fb5c1bcea";
 
 /// The codes of planned features, listed so that clients can be written for them now.
-const RESERVED_PROBLEMS: [&str; 4] =
-    ["sender_not_allowed", "spend_limit_reached", "not_editable", "velocity_limited"];
+const RESERVED_PROBLEMS: [&str; 3] = ["spend_limit_reached", "not_editable", "velocity_limited"];
 const RESERVED_FAULTS: [&str; 4] =
     ["double_braces", "not_in_future", "unknown_merge_field", "unknown_time_zone"];
 

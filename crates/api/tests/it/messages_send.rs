@@ -3,7 +3,8 @@
 use crate::exchange::{json_request, request};
 use crate::support::TestApi;
 use heliograph_domain::carrier::RoutingTable;
-use heliograph_service::kernel::context::{Context, Settings};
+use heliograph_domain::id::AccountId;
+use heliograph_service::kernel::context::{Context, NumberOwners, Settings};
 use heliograph_testing::TestDb;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -266,6 +267,26 @@ async fn number_without_a_route_is_refused() {
         api.post(&key, SEND, &hello()).await.problem(),
         @"403 destination_not_allowed: No carrier is configured for this number. Ask the operator to add a route."
     );
+}
+
+#[tokio::test]
+async fn number_of_another_account_is_refused_as_originator() {
+    let db = TestDb::new().await;
+    let context = heliograph_testing::context(&db).await;
+    let number_owners = NumberOwners([("447700900000".to_owned(), AccountId(77))].into());
+    let settings = Settings { number_owners, ..(*context.settings()).clone() };
+    let settings = watch::channel(Arc::new(settings)).1;
+    let api = TestApi::over(db, Context { settings, ..context });
+    let key = api.live_key("ann@example.com", 100).await;
+    for dry_run in [false, true] {
+        let mut body = hello();
+        body["originator"] = "+44 7700 900000".into();
+        body["dryRun"] = dry_run.into();
+        assert_snapshot!(
+            api.post(&key, SEND, &body).await.problem(),
+            @"403 sender_not_allowed: This number belongs to another account, so it can't be the sender. Use a number of your account, or a name."
+        );
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use crate::exchange::{ApiResponse, request};
 use crate::support::TestApi;
+use heliograph_domain::account_limit::AccountLimit;
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -142,4 +143,24 @@ async fn file_without_numbers_is_refused() {
         api.post(&key, IMPORT, &json!({ "numbers": [] })).await.problem(),
         @"415 unsupported_media_type: Send the body as 'Content-Type: text/csv'."
     );
+}
+
+#[tokio::test]
+async fn numbers_above_the_limit_of_the_account_are_refused() {
+    let (api, key) = TestApi::with_key().await;
+    api.limit("ann@example.com", AccountLimit::StoredRows, 1).await;
+    let add = async |number: &str| api.post(&key, NUMBERS, &json!({ "number": number })).await;
+    assert_eq!(add("+447700900123").await.status, 201);
+    assert_snapshot!(add("+447700900124").await, @r#"
+    409 Conflict
+    content-type: application/problem+json
+    {
+      "type": "/docs/errors/conflict",
+      "title": "Conflict with the current state",
+      "status": 409,
+      "detail": "The account has reached its limit of 1 stored test messages and opt-outs. Remove opt-outs that are not needed, or ask the operator for a higher limit.",
+      "code": "conflict",
+      "requestId": "test"
+    }
+    "#);
 }

@@ -104,8 +104,7 @@ impl TestApi {
 
     /// Sets a limit of the account with this owner; 0 means no limit.
     pub(crate) async fn limit(&self, email: &str, limit: AccountLimit, value: u32) {
-        let owner = email.parse().unwrap();
-        let account = accounts::resolve(&self.context, &owner).await.unwrap().id;
+        let account = accounts::resolve(&self.context, &email.parse().unwrap()).await.unwrap().id;
         let (by, changes) = (Actor::operator(account), [(limit, Some(value))]);
         account_limits::change(&self.context, &by, &changes).await.unwrap();
     }

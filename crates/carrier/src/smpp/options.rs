@@ -1,6 +1,7 @@
 //! The settings of one SMPP carrier.
 
 use crate::smpp::status::StatusMap;
+use heliograph_domain::carrier::ReceiptPolicy;
 use std::fmt;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct SmppOptions {
     pub rate: u32,
     /// The meaning of statuses that differs from the default.
     pub status_map: StatusMap,
+    /// The receipts that the SMSC sends. None are requested from an SMSC without receipts.
+    pub receipts: ReceiptPolicy,
     /// True when PDUs carry a label that names the owner of each message and of each reply. Only
     /// for the simulated SMSC: a real one must not be able to attribute a reply to an account.
     pub labelled: bool,
@@ -61,6 +64,7 @@ impl SmppOptions {
             window: 10,
             rate: 0,
             status_map: StatusMap::new(),
+            receipts: ReceiptPolicy::All,
             labelled: false,
             bind_timeout: Duration::from_secs(30),
             response_timeout: Duration::from_secs(60),

@@ -222,13 +222,13 @@ impl<'a> ClientSession<'a> {
     }
 
     fn submit(&mut self, submission: &Submission, now: Instant) {
-        let late = submission.not_after <= now.into_std() || submission.recall.is_recalled();
-        if self.draining.is_some() || late {
+        let allowed = self.channels.fence.allows(submission.leased_at, now.into_std());
+        if self.draining.is_some() || !allowed || submission.recall.is_recalled() {
             self.event_queue.push_not_sent(submission);
             return;
         }
         let sequence = self.next_sequence();
-        submit::put(&mut self.link.outbound, sequence, submission, self.options.labelled);
+        submit::put(&mut self.link.outbound, sequence, submission, &self.options);
         self.limiter.consume();
         self.window.insert(sequence, submission.token, submission.part, now);
     }

@@ -2,15 +2,23 @@
 
 use crate::smpp::body::{Address, ShortMessage, put_tlv};
 use crate::smpp::command::{esm, id, tag};
+use crate::smpp::options::SmppOptions;
 use crate::smpp::pdu::{self, PduHeader};
 use bytes::BytesMut;
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::originator::OriginatorKind;
 use heliograph_domain::submission::Submission;
 use std::io::Write;
 use std::time::Duration;
 
-/// Appends `submission` to `out`. Every part requests a receipt for its final state (§5.2.17).
-pub(crate) fn put(out: &mut BytesMut, sequence: u32, submission: &Submission, labelled: bool) {
+/// Appends `submission` to `out`. Every part requests a receipt for its final state (§5.2.17), if the
+/// SMSC sends any.
+pub(crate) fn put(
+    out: &mut BytesMut,
+    sequence: u32,
+    submission: &Submission,
+    options: &SmppOptions,
+) {
     let mut digits = [0; 20];
     let digits = print(&mut digits, format_args!("{}", submission.recipient));
     let mut period = [0; 16];
@@ -23,14 +31,14 @@ pub(crate) fn put(out: &mut BytesMut, sequence: u32, submission: &Submission, la
             false => 0,
         },
         validity: validity(&mut period, submission.validity),
-        registered_delivery: 1,
+        registered_delivery: u8::from(options.receipts != ReceiptPolicy::None),
         data_coding: submission.segment.encoding.data_coding(),
         text: &submission.segment.octets,
         ..ShortMessage::default()
     };
     pdu::put(out, PduHeader::request(id::SUBMIT_SM, sequence), |out| {
         message.encode(out);
-        if labelled {
+        if options.labelled {
             put_tlv(out, tag::LABEL, &submission.label.to_be_bytes());
         }
     });

@@ -27,7 +27,7 @@ pub(crate) struct SmscState {
     ids: AtomicU64,
     responses: AtomicU64,
     limiter: Mutex<RateLimiter>,
-    throttled: Mutex<HashSet<Vec<u8>>>,
+    throttled: Mutex<HashSet<(Option<i64>, Vec<u8>)>>,
     queues: Mutex<HashMap<Vec<u8>, Arc<DeliveryQueue>>>,
 }
 
@@ -77,14 +77,15 @@ impl SmscState {
         all.values().find(|queue| queue.has_receiver()).cloned()
     }
 
-    /// Returns the command_status that refuses a submit to `number`, if any.
+    /// Returns the command_status that refuses a submit to `number`, if any. Each account, which the
+    /// label names, is throttled by itself.
     pub(crate) fn refusal(
         &self,
-        number: &[u8],
+        (label, number): (Option<i64>, &[u8]),
         behaviour: &Behaviour,
         now: Instant,
     ) -> Option<u32> {
-        if self.is_too_fast(now) || (behaviour.throttles && self.is_first(number)) {
+        if self.is_too_fast(now) || (behaviour.throttles && self.is_first(label, number)) {
             return Some(status::ESME_RTHROTTLED);
         }
         behaviour.refusal
@@ -102,16 +103,46 @@ impl SmscState {
         !open
     }
 
-    fn is_first(&self, number: &[u8]) -> bool {
+    fn is_first(&self, label: Option<i64>, number: &[u8]) -> bool {
         let mut seen = lock(&self.throttled);
         if seen.len() >= MAX_THROTTLED {
             seen.clear();
         }
-        seen.insert(number.to_owned())
+        seen.insert((label, number.to_owned()))
     }
 }
 
 /// Ignores poisoning: no panic can leave one of these values inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heliograph_domain::time::Timestamp;
+    use std::time::Duration;
+
+    struct Fixed;
+
+    impl Clock for Fixed {
+        fn now(&self) -> Timestamp {
+            Timestamp(0)
+        }
+
+        fn monotonic(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[tokio::test]
+    async fn each_account_is_throttled_once_by_a_number() {
+        let state = SmscState::new(SmscOptions::default(), Arc::new(Fixed)).unwrap();
+        let number = b"447700900004";
+        let behaviour = Behaviour::for_number(number);
+        for label in [Some(1), Some(3), None] {
+            let submit = || state.refusal((label, number), &behaviour, Instant::now());
+            assert_eq!([submit(), submit()], [Some(status::ESME_RTHROTTLED), None], "{label:?}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use heliograph_carrier::smsc::options::SmscOptions;
 use heliograph_carrier::smsc::server::serve;
 use heliograph_carrier::smsc::simulator::Simulator;
 use heliograph_domain::inbound::IncomingSms;
+use heliograph_domain::lease_fence::LeaseFence;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Receipt;
 use heliograph_domain::submission::{Recall, Submission, SubmitOutcome};
@@ -35,6 +36,10 @@ pub(crate) struct FixedClock;
 impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp(1_795_165_200_000)
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
     }
 }
 
@@ -80,6 +85,7 @@ pub(crate) fn options(port: u16) -> SmppOptions {
 pub(crate) struct Harness {
     pub(crate) submissions: mpsc::Sender<Submission>,
     pub(crate) acks: mpsc::Sender<Vec<Ack>>,
+    pub(crate) fence: LeaseFence,
     pub(crate) link_status: Arc<LinkStatus>,
     events: mpsc::Receiver<Vec<CarrierEvent>>,
     waiting: VecDeque<CarrierEvent>,
@@ -94,16 +100,27 @@ impl Harness {
         let (acks, to_ack) = mpsc::channel(16);
         let (stop, stopped) = watch::channel(false);
         let link_status = Arc::new(LinkStatus::default());
+        let fence = LeaseFence::open();
         let channels = CarrierChannels {
             submissions: to_submit,
             events: to_engine,
             acks: to_ack,
+            fence: fence.clone(),
             link_status: link_status.clone(),
             stop: stopped,
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(Box::new(SmppCarrier::new(options)).run(channels));
-        Self { submissions, acks, link_status, events, waiting: VecDeque::new(), stop, tasks }
+        Self {
+            submissions,
+            acks,
+            fence,
+            link_status,
+            events,
+            waiting: VecDeque::new(),
+            stop,
+            tasks,
+        }
     }
 
     /// Starts a carrier and waits until it is bound.
@@ -216,7 +233,7 @@ pub(crate) fn parts(token: u64, number: u64, text: &str) -> Vec<Submission> {
         segment,
         label: LABEL,
         validity: Duration::from_secs(172_800),
-        not_after: Instant::now() + Duration::from_secs(600),
+        leased_at: Instant::now(),
         recall: recall.clone(),
     })
     .collect()

@@ -6,6 +6,7 @@ use heliograph_carrier::smpp::body::ShortMessage;
 use heliograph_carrier::smpp::command::{esm, id};
 use heliograph_carrier::smpp::pdu::PduHeader;
 use heliograph_carrier::smpp::status::StatusMeaning;
+use heliograph_domain::lease::STOP_AFTER;
 use heliograph_domain::message::FailureCode;
 use heliograph_domain::submission::SubmitOutcome;
 use std::time::{Duration, Instant};
@@ -150,7 +151,7 @@ async fn a_long_message_id_counts_as_accepted_without_an_id() {
 async fn submission_with_an_expired_lease_is_not_sent() {
     let (mut harness, mut peer, _listener) = bound_pair(|_| ()).await;
     let mut late = submission(1, ANN);
-    late.not_after = Instant::now();
+    late.leased_at = Instant::now().checked_sub(STOP_AFTER).unwrap();
     harness.submissions.send(late).await.unwrap();
     assert_eq!(harness.outcome().await, (1, SubmitOutcome::NotSent));
     peer.expect_silence().await;
@@ -168,6 +169,31 @@ async fn throttling_pauses_submissions_for_a_second() {
     peer.expect_silence().await;
     peer.expect(id::SUBMIT_SM).await;
     assert!(before.elapsed() >= Duration::from_secs(1));
+}
+
+/// A test number that throttles does not delay the other test messages.
+#[tokio::test]
+async fn throttling_of_the_simulated_smsc_pauses_nothing() {
+    let (mut harness, mut peer, _listener) =
+        bound_pair(|o| (o.window, o.labelled) = (1, true)).await;
+    harness.submit(1, ANN).await;
+    harness.submit(2, ANN).await;
+    let (header, _) = peer.expect(id::SUBMIT_SM).await;
+    let before = Instant::now();
+    peer.answer(header, 0x58, "").await;
+    assert_eq!(harness.outcome().await, (1, SubmitOutcome::Throttled));
+    peer.expect(id::SUBMIT_SM).await;
+    assert!(before.elapsed() < Duration::from_secs(1));
+}
+
+/// As of a node that was stopped while others may have taken its leases.
+#[tokio::test]
+async fn submission_under_a_void_lease_is_not_sent() {
+    let (mut harness, mut peer, _listener) = bound_pair(|_| ()).await;
+    harness.fence.void_leases(Instant::now() + Duration::from_secs(1));
+    harness.submit(1, ANN).await;
+    assert_eq!(harness.outcome().await, (1, SubmitOutcome::NotSent));
+    peer.expect_silence().await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use crate::bubbles::{initials, preview};
 use crate::format;
 use heliograph_domain::phone::Recipient;
-use heliograph_service::messaging::conversations::{Conversation, ConversationEntry};
+use heliograph_service::messaging::conversations::Conversation;
 
 /// A conversation in the list.
 pub(crate) struct ConversationRow {
@@ -11,6 +11,8 @@ pub(crate) struct ConversationRow {
     pub(crate) href: String,
     pub(crate) open: bool,
     pub(crate) initials: String,
+    /// Whether no member has read the last message.
+    pub(crate) unread: bool,
     pub(crate) opted_out: bool,
     pub(crate) last: String,
     pub(crate) iso: String,
@@ -18,30 +20,20 @@ pub(crate) struct ConversationRow {
 }
 
 impl ConversationRow {
-    pub(crate) fn new(talk: &Conversation, open: Option<Recipient>) -> Self {
-        let number = talk.number.to_string();
-        let (last, at) = match &talk.last {
-            ConversationEntry::Sent(sent) => {
-                (format!("You: {}", preview(&sent.0.text)), sent.0.accepted_at)
-            }
-            ConversationEntry::Received(message) => (preview(&message.text), message.received_at),
-        };
-        let (iso, at) = format::date_time(at);
+    pub(crate) fn new(conversation: &Conversation, open: Option<Recipient>) -> Self {
+        let number = conversation.number.to_string();
+        let (iso, at) = format::date_time(conversation.last.received_at);
+        let is_open = Some(conversation.number) == open;
         Self {
             href: format!("/conversations/{number}"),
-            open: Some(talk.number) == open,
+            open: is_open,
             initials: initials(&number),
-            opted_out: talk.opted_out,
+            unread: conversation.unread && !is_open,
+            opted_out: conversation.opted_out,
             number,
-            last,
+            last: preview(&conversation.last.text),
             iso,
             at,
         }
-    }
-
-    /// Returns whether the number contains the digits of a search.
-    pub(crate) fn matches(&self, query: &str) -> bool {
-        let digits: String = query.chars().filter(char::is_ascii_digit).collect();
-        query.is_empty() || !digits.is_empty() && self.number.contains(&digits)
     }
 }

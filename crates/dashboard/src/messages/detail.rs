@@ -11,12 +11,14 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
+use heliograph_domain::account::Mode;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{self, Message, MessageState, MessageStatus, TimelineEvent};
 use heliograph_domain::text::non_gsm;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::failures::failure_reason;
+use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::error::Error;
 use heliograph_service::messaging::cancel::is_untouched;
 use heliograph_service::messaging::messages::{self, MessageDetail};
@@ -37,6 +39,7 @@ struct Page {
     here: String,
     message: MessageView,
     steps: Vec<Step>,
+    deliveries: Vec<Step>,
 }
 
 struct MessageView {
@@ -56,7 +59,7 @@ struct MessageView {
     text: String,
     size: String,
     reference: String,
-    key: String,
+    sent_by: String,
     encoding: String,
     segments: Vec<Segment>,
     price: String,
@@ -90,7 +93,27 @@ pub(crate) async fn show(
     Path(id): Path<String>,
     uri: Uri,
 ) -> Result<Response, PageError> {
-    page(&app, &request, parse_id(&id)?, (StatusCode::OK, notice_from(&uri, NOTICES))).await
+    let id = parse_id(&id)?;
+    let notice = notice_from(&uri, NOTICES);
+    match page(&app, &request, id, (StatusCode::OK, notice)).await {
+        Err(error) => Err(in_other_mode(&app, &request, id).await.unwrap_or(error)),
+        shown => shown,
+    }
+}
+
+/// Returns the redirect to a message of the other mode; a link without a mode may lead to it.
+async fn in_other_mode(
+    app: &DashboardState,
+    request: &SessionRequest,
+    id: MessageId,
+) -> Option<PageError> {
+    let mode = match request.mode() {
+        Mode::Live => Mode::Test,
+        Mode::Test => Mode::Live,
+    };
+    let caller = Caller { mode, ..request.caller() };
+    messages::get(&app.context, &caller, id).await.ok()?;
+    Some(PageError::OtherMode(format!("/messages/{id}?mode={}", mode.name())))
 }
 
 /// Cancels a queued message.
@@ -131,8 +154,9 @@ async fn page(
     let nonce = layout.nonce.clone();
     let mut view = MessageView::new(&message, &state, detail, &caller.currency);
     view.cancellable = layout.can_send && is_untouched(&state);
-    let steps = steps(&message, &state, &webhooks);
-    let page = Page { layout, here: format!("/messages/{id}"), message: view, steps };
+    let steps = steps(&message, &state);
+    let deliveries = webhooks.iter().map(Step::webhook).collect();
+    let page = Page { layout, here: format!("/messages/{id}"), message: view, steps, deliveries };
     Ok(page::html(status, &nonce, page.render()))
 }
 
@@ -142,15 +166,15 @@ impl MessageView {
         let (expires_iso, expires) = format::date_time(m.expires_at);
         let failure = s.failure.as_ref();
         let money = |amount| match m.mode {
-            heliograph_domain::account::Mode::Test => "Free (test mode)".to_owned(),
-            heliograph_domain::account::Mode::Live => format!("{amount} {currency}"),
+            Mode::Test => "Free (test mode)".to_owned(),
+            Mode::Live => format::money(amount, currency),
         };
         Self {
             id: m.id.to_string(),
             recipient: m.recipient.to_string(),
-            originator: m.originator.as_str().to_owned(),
+            originator: format::originator(&m.originator),
             status: s.status.name().to_lowercase(),
-            test: m.mode == heliograph_domain::account::Mode::Test,
+            test: m.mode == Mode::Test,
             iso,
             at,
             cancellable: false,
@@ -162,7 +186,7 @@ impl MessageView {
             text: m.text.clone(),
             size: size(m),
             reference: m.reference.clone().unwrap_or_default(),
-            key: detail.key.unwrap_or_default(),
+            sent_by: sent_by(m, detail.key, detail.user),
             encoding: encoding(m),
             segments: segments(m, s, &detail.parts),
             price: money(message::price(m, s)),
@@ -170,6 +194,16 @@ impl MessageView {
             expires_iso,
             expires,
         }
+    }
+}
+
+/// Returns who sent a message: an API key, a user, or the service itself.
+fn sent_by(m: &Message, key: Option<String>, user: Option<String>) -> String {
+    match (key, user) {
+        (Some(key), _) => format!("API key “{key}”"),
+        (None, Some(user)) => format!("{user} (dashboard)"),
+        (None, None) if m.sent_by.is_some() => "A removed user (dashboard)".to_owned(),
+        (None, None) => "Automatic reply".to_owned(),
     }
 }
 
@@ -184,8 +218,8 @@ fn size(m: &Message) -> String {
 }
 
 fn encoding(m: &Message) -> String {
-    let non_gsm = non_gsm::non_gsm_chars(&m.text);
-    let listed: Vec<_> = non_gsm.iter().take(MAX_LISTED).map(char::to_string).collect();
+    let non_gsm = non_gsm::non_gsm_graphemes(&m.text);
+    let listed: Vec<_> = non_gsm.iter().take(MAX_LISTED).copied().collect();
     match non_gsm.len() {
         0 => format::encoding(m.encoding).to_owned(),
         n => format!(
@@ -214,7 +248,7 @@ fn segments(m: &Message, s: &MessageState, submitted: &[(i16, bool)]) -> Vec<Seg
 }
 
 /// Returns the timeline: past events, and the next expected one.
-fn steps(m: &Message, s: &MessageState, webhooks: &[EndpointDelivery]) -> Vec<Step> {
+fn steps(m: &Message, s: &MessageState) -> Vec<Step> {
     let events = message::timeline(m, s).into_iter();
     let mut steps: Vec<_> = events.map(|(event, at)| Step::event(event, at, s)).collect();
     match s.status {
@@ -224,7 +258,6 @@ fn steps(m: &Message, s: &MessageState, webhooks: &[EndpointDelivery]) -> Vec<St
         }
         MessageStatus::Delivered | MessageStatus::Failed | MessageStatus::Cancelled => {}
     }
-    steps.extend(webhooks.iter().map(Step::webhook));
     steps
 }
 
@@ -272,7 +305,7 @@ impl Step {
             detail,
             href: format!("/settings/webhooks/{}", webhook.endpoint),
             link: webhook.url.clone(),
-            ..Self::new(&format!("Webhook {}", webhook.kind.name()), state, webhook.at)
+            ..Self::new(webhook.kind.name(), state, webhook.at)
         }
     }
 }

@@ -20,7 +20,7 @@ use heliograph_domain::id::{AccountId, UserId};
 use heliograph_domain::money::Amount;
 use heliograph_domain::wording::{limits, sentence};
 use heliograph_service::identity::account_limits;
-use heliograph_service::identity::accounts::{self, Member};
+use heliograph_service::identity::accounts::{self, MAX_CREDIT, Member};
 use heliograph_service::identity::{magic_links, sessions};
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::error::Error;
@@ -32,8 +32,7 @@ const PAGE_SIZE: usize = 25;
 /// The longest search text: the longest email address.
 const SEARCH_LIMIT: usize = 254;
 const HERE: &str = "/operator/accounts";
-const NOTICES: [(&str, &str); 3] = [
-    ("credited", "Balance updated."),
+const NOTICES: [(&str, &str); 2] = [
     ("limited", "Limits saved."),
     ("ended", "All sessions of the person were ended, and unused links no longer work."),
 ];
@@ -108,6 +107,29 @@ struct PageState {
     limits_rejected: bool,
     /// The user's email address and the link.
     link: Option<(String, String)>,
+    /// The account whose balance was just changed, and by how much.
+    credited: Option<(AccountId, Amount)>,
+}
+
+/// Reads the account and the amount of a change from the query that follows it.
+fn credited_account(uri: &Uri) -> Option<(AccountId, Amount)> {
+    let query = Form::read(uri.query()?.as_bytes()).ok()?;
+    let account = query.text("credited").parse().ok()?;
+    Some((AccountId(account), query.text("amount").parse().ok()?))
+}
+
+/// Describes a change of a balance.
+fn credit_notice(account: &accounts::Account, amount: Amount) -> Notice {
+    let accounts::Account { id, name, currency, available, .. } = account;
+    let change = match amount.0 < 0 {
+        true => {
+            let amount = Amount(amount.0.saturating_neg());
+            format!("{} deducted from", format::money(amount, currency))
+        }
+        false => format!("{} added to", format::money(amount, currency)),
+    };
+    let balance = format::money(*available, currency);
+    Notice::success(format!("{change} {name} (#{}). The balance is {balance}.", id.0))
 }
 
 /// The search and the page of the list, as query parameters.
@@ -145,8 +167,10 @@ async fn show(
     uri: Uri,
 ) -> Result<Response, PageError> {
     let query = AccountQuery::read(&Form::read(uri.query().unwrap_or_default().as_bytes())?);
+    let credited = credited_account(&uri);
     let notice = session::notice_from(&uri, &NOTICES);
-    render(&app, &request, query, notice, PageState::default()).await
+    let state = PageState { credited, ..PageState::default() };
+    render(&app, &request, query, notice, state).await
 }
 
 async fn render(
@@ -157,12 +181,17 @@ async fn render(
     state: PageState,
 ) -> Result<Response, PageError> {
     let cx = &app.context;
-    let layout = Layout { notice, ..request.layout(app, "accounts", "Accounts").await? };
     let look = i64::try_from(PAGE_SIZE + 1).unwrap_or(i64::MAX);
     let mut all = accounts::page(cx, &query.search, AccountId(query.after), look).await?;
     let more = all.len() > PAGE_SIZE;
     all.truncate(PAGE_SIZE);
     let last = all.last().filter(|_| more).map(|(last, _)| last.id.0);
+    let credited = state.credited.and_then(|(id, amount)| {
+        let (account, _) = all.iter().find(|(account, _)| account.id == id)?;
+        Some(credit_notice(account, amount))
+    });
+    let notice = credited.or(notice);
+    let layout = Layout { notice, ..request.layout(app, "accounts", "Accounts").await? };
     let status =
         if state.errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let accounts = all.into_iter().map(|found| account(cx, found, &state));
@@ -190,7 +219,7 @@ fn account(
     let error = |name| if rejected { state.errors.get(name).to_owned() } else { String::new() };
     let reserved = match account.reserved {
         Amount::ZERO => String::new(),
-        some => format!("{some} {}", account.currency),
+        some => format::money(some, &account.currency),
     };
     let member =
         |m: Member| MemberRow { id: m.user.to_string(), email: m.email, role: m.role.name() };
@@ -198,7 +227,7 @@ fn account(
     AccountRow {
         open: rejected,
         id: account.id.0,
-        balance: format!("{} {}", account.available, account.currency),
+        balance: format::money(account.available, &account.currency),
         reserved,
         created_iso,
         created,
@@ -253,7 +282,8 @@ async fn change_limits(
     }
     if !errors.is_empty() {
         let account = Some(account);
-        let state = PageState { account, form, errors, limits_rejected: true, link: None };
+        let state =
+            PageState { account, form, errors, limits_rejected: true, ..PageState::default() };
         return render(&app, &request, query, None, state).await;
     }
     let actor = request.visitor.operator_actor(account, &request.client.address.to_string());
@@ -275,10 +305,14 @@ async fn credit(
         form.text("idempotency_key").parse::<Uuid>().map_err(|_| PageError::invalid_form())?;
     let amount = match form.text("amount").parse::<Amount>() {
         Ok(Amount::ZERO) => Err("Enter an amount other than zero.".to_owned()),
+        Ok(amount) if amount > MAX_CREDIT || amount < -MAX_CREDIT => {
+            Err(format!("Enter at most {MAX_CREDIT} at a time."))
+        }
         other => other.map_err(|error| sentence(&error.to_string())),
     };
     let note: Option<CreditNote> = form.parse("note", &mut errors);
     let account = AccountId(id);
+    let changed = amount.as_ref().map(ToString::to_string).unwrap_or_default();
     let result = match (&amount, note) {
         (Ok(amount), Some(note)) => {
             let actor =
@@ -303,7 +337,9 @@ async fn credit(
         other => other?,
     }
     if errors.is_empty() {
-        return Ok(session::redirect_with_notice(&query.url(query.after), "credited"));
+        let page = query.url(query.after);
+        let separator = if page.contains('?') { '&' } else { '?' };
+        return Ok(page::redirect(&format!("{page}{separator}credited={id}&amount={changed}")));
     }
     let state = PageState { account: Some(account), form, errors, ..PageState::default() };
     render(&app, &request, query, None, state).await

@@ -89,7 +89,10 @@ fn record(optout: &Optout) -> [String; 5] {
 
 /// Escapes text that a spreadsheet would execute as a formula (CSV injection).
 fn escape_formula(text: &str) -> String {
-    let mark = if text.starts_with(['=', '+', '-', '@', '\t']) { "'" } else { "" };
+    // Spreadsheets skip blanks and line breaks, and read full-width signs like the others.
+    let is_sign = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
+    let is_risky = |c: char| is_sign(c) || c.is_whitespace() || c.is_control();
+    let mark = if text.starts_with(is_risky) { "'" } else { "" };
     format!("{mark}{text}")
 }
 
@@ -103,6 +106,11 @@ mod tests {
             ("=cmd|calc", "'=cmd|calc"),
             ("+1", "'+1"),
             ("@x", "'@x"),
+            ("\r=1", "'\r=1"),
+            ("\n=1", "'\n=1"),
+            (" =1", "' =1"),
+            ("\u{a0}=1", "'\u{a0}=1"),
+            ("\u{ff1d}1", "'\u{ff1d}1"),
             ("a = b", "a = b"),
             ("", ""),
         ] {

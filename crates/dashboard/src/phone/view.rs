@@ -6,6 +6,7 @@ use crate::format;
 use crate::state::DashboardState;
 use heliograph_domain::delivery_error::AttemptOutcome;
 use heliograph_domain::message::{Message, MessageState, MessageStatus};
+use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::wording::failures::failure_reason;
@@ -45,9 +46,42 @@ fn last_sent(messages: &[conversations::ConversationEntry]) -> Option<&(Message,
     })
 }
 
-/// Returns the originator that a reply goes to.
-pub(crate) fn sender(messages: &[conversations::ConversationEntry]) -> String {
-    last_sent(messages).map(|(m, _)| m.originator.as_str().to_owned()).unwrap_or_default()
+/// A sender that wrote to a handset.
+pub(crate) struct Thread {
+    pub(crate) sender: String,
+    pub(crate) href: String,
+    pub(crate) open: bool,
+}
+
+/// Returns the other side of a message: the number or name that a handset shows.
+pub(crate) fn other_side(entry: &conversations::ConversationEntry) -> &str {
+    match entry {
+        conversations::ConversationEntry::Sent(sent) => sent.0.originator.as_str(),
+        conversations::ConversationEntry::Received(received) => &received.to,
+    }
+}
+
+/// Returns the senders that wrote to a handset, the latest first.
+pub(crate) fn senders(messages: &[conversations::ConversationEntry]) -> Vec<Originator> {
+    let mut all: Vec<Originator> = Vec::new();
+    for message in messages.iter().rev() {
+        if let conversations::ConversationEntry::Sent(sent) = message
+            && !all.contains(&sent.0.originator)
+        {
+            all.push(sent.0.originator.clone());
+        }
+    }
+    all
+}
+
+impl Thread {
+    pub(crate) fn new(number: &str, sender: &Originator, open: bool) -> Self {
+        let query = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("sender", sender.as_str())
+            .finish();
+        let href = format!("/phone/{number}?{query}");
+        Self { sender: format::originator(sender), href, open }
+    }
 }
 
 /// A step of the timeline.

@@ -1,4 +1,4 @@
-//! TextSize and price of a text: characters, segments, encoding, and the characters that force UCS-2.
+//! Size and price of a text: characters, segments, encoding, and the characters that force UCS-2.
 
 use crate::error_page::PageError;
 use crate::form::Form;
@@ -46,6 +46,7 @@ pub(crate) struct MessageSize {
 pub(crate) struct NonGsmChar {
     /// The character; empty when it is invisible.
     pub(crate) shown: String,
+    /// The name; empty when the character speaks for itself.
     pub(crate) name: String,
     /// The suggested replacement.
     pub(crate) replacement: String,
@@ -68,7 +69,7 @@ impl MessageSize {
         let caller = &request.caller();
         let size = text::measure(text);
         let ucs2 = size.encoding == Encoding::Ucs2;
-        let non_gsm = non_gsm::non_gsm_chars(text);
+        let non_gsm = non_gsm::non_gsm_graphemes(text);
         let recipient = form.text("recipient").parse::<Recipient>().ok();
         let available = request.visitor.details.available;
         let (price, mut error) = price_of(app, (caller, available), recipient, text);
@@ -86,8 +87,8 @@ impl MessageSize {
             error,
             ucs2,
             ucs2_reason: if ucs2 { ucs2_reason(text, size) } else { String::new() },
-            replaceable: non_gsm.iter().any(|c| non_gsm::replacement(*c).is_some()),
-            non_gsm: non_gsm.iter().take(MAX_LISTED).map(|c| NonGsmChar::new(*c)).collect(),
+            replaceable: text.chars().any(|c| non_gsm::replacement(c).is_some()),
+            non_gsm: non_gsm.iter().take(MAX_LISTED).copied().map(NonGsmChar::new).collect(),
             spans: if ucs2 { spans(text) } else { Vec::new() },
         })
     }
@@ -109,7 +110,7 @@ fn price_of(
         Ok(quote) => {
             let price = quote.part_price * quote.parts;
             let error = if price > available { NO_BALANCE.to_owned() } else { String::new() };
-            (format!("{price} {}", caller.currency), error)
+            (format::money(price, &caller.currency), error)
         }
         Err(error) => ("–".to_owned(), sentence(&error.to_string())),
     }
@@ -156,32 +157,46 @@ fn spans(text: &str) -> Vec<TextSpan> {
             TextSpan { non_gsm: false, text: (*text).to_owned(), name: String::new() }
         }
         Span::NonGsm(text) => {
-            let names: Vec<_> =
-                non_gsm::non_gsm_chars(text).into_iter().take(MAX_LISTED).map(char_name).collect();
+            let all = non_gsm::non_gsm_graphemes(text);
+            let names: Vec<_> = all.into_iter().take(MAX_LISTED).map(grapheme_name).collect();
             TextSpan { non_gsm: true, text: (*text).to_owned(), name: names.join(", ") }
         }
     };
     non_gsm::spans(text).iter().map(span).collect()
 }
 
-/// Returns name and code point of a character, or only the code point.
-fn char_name(c: char) -> String {
-    let code = format!("U+{:04X}", u32::from(c));
-    non_gsm::char_name(c).map_or(code.clone(), |name| format!("{name} ({code})"))
+/// Returns the name of a character, or the character alone. An invisible one without a name is shown
+/// by its code point.
+fn grapheme_name(grapheme: &str) -> String {
+    let mut chars = grapheme.chars();
+    let (Some(c), None) = (chars.next(), chars.next()) else { return grapheme.to_owned() };
+    match non_gsm::char_name(c) {
+        Some(name) => name.to_owned(),
+        None if is_invisible(c) => format!("U+{:04X}", u32::from(c)),
+        None => c.to_string(),
+    }
+}
+
+fn is_invisible(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || non_gsm::replacement(c) == Some("")
 }
 
 impl NonGsmChar {
-    fn new(c: char) -> Self {
-        let invisible = c.is_whitespace() || c.is_control() || non_gsm::replacement(c) == Some("");
-        let replacement = non_gsm::replacement(c).map(|plain| match plain {
+    fn new(grapheme: &str) -> Self {
+        let mut chars = grapheme.chars();
+        let single = chars.next().filter(|_| chars.next().is_none());
+        let replacement = single.and_then(non_gsm::replacement).map(|plain| match plain {
             "" => "remove".to_owned(),
             " " => "space".to_owned(),
             "\n" => "line break".to_owned(),
             plain => plain.to_owned(),
         });
+        let shown = if single.is_some_and(is_invisible) { "" } else { grapheme };
+        // The character alone needs no name beside it.
+        let name = Some(grapheme_name(grapheme)).filter(|name| name != grapheme);
         Self {
-            shown: if invisible { String::new() } else { c.to_string() },
-            name: char_name(c),
+            shown: shown.to_owned(),
+            name: name.unwrap_or_default(),
             replacement: replacement.unwrap_or_default(),
         }
     }

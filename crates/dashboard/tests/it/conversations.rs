@@ -15,7 +15,7 @@ async fn the_first_page_explains_conversations() {
     assert_snapshot!(ann.get("/conversations").await.main(), @"
     200
     Conversations
-    Messages between your account and your recipients.
+    People who replied to your messages, the latest reply first.
     No conversations yet
     Replies to your messages appear here.
     Reply to a test message on the Phone page
@@ -42,7 +42,7 @@ async fn a_recipient_writes_and_is_answered() {
     assert_snapshot!(page.main(), @"
     200
     Conversations
-    Messages between your account and your recipients.
+    People who replied to your messages, the latest reply first.
     Search by number
     []
     +447700900123 Thank you! DATE
@@ -50,7 +50,7 @@ async fn a_recipient_writes_and_is_answered() {
     Replying as Shop
     DATE
     You: Your order is on its way
-    TIME Delivered · Details
+    TIME Delivered Details
     Recipient: Thank you!
     TIME
     Reply to +447700900123 []
@@ -76,11 +76,11 @@ async fn a_recipient_writes_and_is_answered() {
     422
     DATE
     You: Your order is on its way
-    TIME Delivered · Details
+    TIME Delivered Details
     Recipient: Thank you!
     TIME
     You: You’re welcome
-    TIME Queued · Details
+    TIME Queued Details
     ");
     let nobody = ann.send(&page, REPLY, &[("from", ""), ("text", "Hello")]).await;
     assert_snapshot!(nobody.part("id=\"composer\""), @"
@@ -93,13 +93,53 @@ async fn a_recipient_writes_and_is_answered() {
     let list = ann.get("/conversations?number=0123").await;
     assert_snapshot!(list.part("id=\"conversations\""), @"
     200
-    +447700900123 You: You’re welcome DATE
+    +447700900123 Thank you! DATE
     ");
     let none = ann.get("/conversations?number=999").await;
     assert_snapshot!(none.part("id=\"conversations\""), @"
     200
-    No recent conversation matches. Enter the full number to open an older one.
+    No conversation matches. Enter a full number to see the messages to someone who has not replied.
     ");
+}
+
+/// Hundreds of newer outbound messages do not hide a conversation, and neither does another page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_people_who_replied_are_listed_until_a_member_has_read_them() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    let vic = site.member(&ann, "vic@example.com", Role::Viewer).await;
+    for n in 0..51 {
+        site.receive(&ann, &format!("4477009001{n:02}"), "447700900800", "Hello").await;
+    }
+    let first = ann.get("/conversations").await;
+    let list = first.part("id=\"conversations\"");
+    assert_eq!(list.matches("Unread").count(), 50, "{list}");
+    assert!(list.contains("+447700900150 Unread") && !list.contains("+447700900100"), "{list}");
+    let second = ann.get(&first.link("Older")).await.part("id=\"conversations\"");
+    assert!(second.contains("+447700900100 Unread") && !second.contains("+447700900150"));
+    let found = ann.get("/conversations?number=0100").await.part("id=\"conversations\"");
+    assert!(found.contains("+447700900100 Unread"), "{found}");
+    // A viewer leaves the mark to those who can answer.
+    let read = "/conversations/447700900150";
+    for (who, unread) in [(&vic, 50), (&ann, 49)] {
+        who.get(read).await;
+        let list = ann.get("/conversations").await.part("id=\"conversations\"");
+        assert_eq!(list.matches("Unread").count(), unread);
+    }
+    site.receive(&ann, "447700900150", "447700900800", "Anybody there?").await;
+    let list = ann.get("/conversations").await.part("id=\"conversations\"");
+    assert!(
+        list.contains("+447700900150 Unread / Anybody there?")
+            || list.matches("Unread").count() == 50
+    );
+    assert!(
+        site.owner("bob@example.com")
+            .await
+            .get("/conversations")
+            .await
+            .main()
+            .contains("No conversations yet")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -116,9 +156,9 @@ async fn a_recipient_who_opted_out_gets_no_answer() {
     Opted out
     DATE
     You: Your order is on its way
-    TIME Queued · Details
+    TIME Queued Details
     Recipient: STOP
-    TIME · Keyword STOP
+    TIME Keyword STOP
     This recipient has opted out. They can text START to opt back in.
     ");
     let refused = ann.send(&before, REPLY, &[("text", "But why?")]).await;
@@ -144,9 +184,8 @@ async fn a_viewer_reads_conversations() {
     assert_snapshot!(vic.get("/conversations").await.main(), @"
     200
     Conversations
-    Messages between your account and your recipients.
+    People who replied to your messages, the latest reply first.
     No conversations yet
     Replies to your messages appear here.
-    Set up a webhook for replies
     ");
 }

@@ -40,7 +40,6 @@ async fn a_new_user_joins_with_a_password() {
     404
     Link expired
     This invitation was already used, was revoked, or has expired. Ask for a new one.
-    Back to the dashboard
     ");
     assert_snapshot!(bob.send(&page, &action, &[("password", PASSWORD)]).await.head(), @"404");
     assert_snapshot!(bob.post(&action, &[]).await.head(), @"403");

@@ -124,7 +124,7 @@ async fn an_account_gets_credit() {
     422
     Add credit
     Amount in EUR [10,5]
-    ✗ '10,5' is not a valid amount: use digits with at most six decimals, like 25.00.
+    ✗ '10,5' is not a valid amount: write it with a decimal point and without separators, like 1250.00 (at most six decimals).
     Note […]
     ✗ The note must not exceed 200 characters.
     (Add credit)
@@ -149,9 +149,9 @@ async fn an_account_gets_credit() {
     ");
     let typed = [("amount", "10.50"), ("note", "Invoice 7")];
     let credited = olga.send(&page, &credit, &typed).await;
-    assert_snapshot!(credited.head(), @"303 /operator/accounts?find=ann&done=credited");
+    assert_snapshot!(credited.head(), @"303 /operator/accounts?find=ann&credited=2&amount=10.5000");
     let credited = olga.follow(&credited).await;
-    assert_snapshot!(credited.notice(), @"200 Balance updated.");
+    assert_snapshot!(credited.notice(), @"200 10.5000 EUR added to ann@example.com (#2). The balance is 10.5000 EUR.");
     let other = olga.send(&page, &credit, &[("amount", "11")]).await;
     assert_snapshot!(other.part(&mark), @"
     422

@@ -62,7 +62,7 @@ async fn messages_are_counted() {
     assert_snapshot!(page.part("<dl"), @"
     200
     Accepted | 2 | 0.0001 EUR spent
-    Delivery rate | 50.0 % | of completed messages
+    Delivery rate | 50.0% | of completed messages
     Median delivery time | 5 ms | from accepted to delivered
     Received | 0 | 0 opted out
     ");

@@ -6,6 +6,7 @@ use heliograph_domain::money::Amount;
 use insta::assert_snapshot;
 
 const SEND: &str = "/phone/send";
+const KEY: &str = "0190b0a0-6f2e-7c3d-8a41-2b5c9d7e1f30";
 const HERE: &str = "/phone/447700900123";
 const REPLY: &str = "/phone/447700900123/reply";
 
@@ -23,12 +24,13 @@ async fn a_test_message_arrives_and_is_answered() {
     Send your first message
     To [+447700900123]
     Any number. In test mode, each number is a virtual handset.
-    From [Heliograph]
+    From [+447700900800]
+    A number, or a name of up to 11 characters, which cannot receive replies.
     Text [Hello from Heliograph 👋 Reply to this message!]
     (Send test message)
     Or use the API
     ()
-    curl http://localhost/v1/send/sms -H 'Authorization: Bearer YOUR_TEST_KEY' -H 'Content-Type: application/json' -d '{"originator":"Heliograph","recipient":"+447700900123","text":"Hello, world"}'
+    curl http://localhost/v1/send/sms -H 'Authorization: Bearer YOUR_TEST_KEY' -H 'Content-Type: application/json' -d '{"originator":"+447700900800","recipient":"+447700900123","text":"Hello, world"}'
     Replace YOUR_TEST_KEY with a test key: create an API key.
     "#);
     assert_snapshot!(ann.send(&page, SEND, &[]).await.head(), @"303 /phone/447700900123");
@@ -40,14 +42,15 @@ async fn a_test_message_arrives_and_is_answered() {
     Send a test message
     To [+447700900123]
     Any number. In test mode, each number is a virtual handset.
-    From [Heliograph]
+    From [+447700900800]
+    A number, or a name of up to 11 characters, which cannot receive replies.
     Text [Hello from Heliograph 👋 Reply to this message!]
     (Send test message)
-    Heliograph
+    +447700900800
     to +447700900123
     DATE
     Hello from Heliograph 👋 Reply to this message!
-    TIME Delivered · Details
+    TIME Delivered Details
     Reply as +447700900123 []
     ()
     Timeline
@@ -58,19 +61,22 @@ async fn a_test_message_arrives_and_is_answered() {
     Webhooks
     No webhook endpoints. Add an endpoint to receive receipts and replies.
     ");
-    let blank = ann.send(&page, REPLY, &[("text", " ")]).await;
+    let blank = ann.send(&page, REPLY, &[("reply", " ")]).await;
     assert_snapshot!(blank.error("reply"), @"422 ✗ Enter a reply, or select one above.");
     for _ in 0..2 {
-        assert_eq!(ann.send(&page, REPLY, &[("text", "Hi!")]).await.head(), format!("303 {HERE}"));
+        assert_eq!(
+            ann.send(&page, REPLY, &[("reply", "Hi!")]).await.head(),
+            format!("303 {HERE}?sender=447700900800")
+        );
     }
     let replies = site.db.query_raw("SELECT text FROM handset_replies").await;
     assert_eq!(replies, [["Hi!"]]);
-    site.receive(&ann, "447700900123", "Heliograph", "STOP").await;
+    site.receive(&ann, "447700900123", "447700900800", "STOP").await;
     assert_snapshot!(ann.get(HERE).await.part("id=\"bubbles\""), @"
     200
     DATE
     Hello from Heliograph 👋 Reply to this message!
-    TIME Delivered · Details
+    TIME Delivered Details
     You: STOP
     TIME
     This handset has opted out. Messages to it are rejected until it texts START.
@@ -80,10 +86,45 @@ async fn a_test_message_arrives_and_is_answered() {
     422
     To [+447700900123]
     ✗ This recipient has opted out (STOP), so the message was not sent. The recipient can text START to opt back in.
-    From [Heliograph]
+    From [+447700900800]
+    A number, or a name of up to 11 characters, which cannot receive replies.
     Text [Hello from Heliograph 👋 Reply to this message!]
     (Send test message)
     ");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_sender_has_a_thread_and_names_cannot_be_answered() {
+    let site = Site::new().await;
+    let ann = site.owner("ann@example.com").await;
+    for (originator, text) in [("+447700900800", "From a number"), ("Shop", "From a name")] {
+        let typed = [("originator", originator), ("text", text)];
+        ann.fill("/phone", SEND, &typed).await;
+    }
+    let page = ann.get(HERE).await;
+    assert_snapshot!(page.part("aria-label=\"Senders\""), @"
+    200
+    Shop +447700900800
+    ");
+    assert_snapshot!(page.part("aria-label=\"Phone of +447700900123\""), @"
+    200
+    Shop
+    to +447700900123
+    Shop +447700900800
+    DATE
+    From a name
+    TIME Queued Details
+    A phone cannot reply to a name. Send from a number to receive replies.
+    ");
+    let reply = [("reply", "Hi!"), ("sender", "Shop"), ("idempotency_key", KEY)];
+    assert_snapshot!(ann.submit(REPLY, &reply).await.head(), @"404");
+    let thread = ann.get(&page.link("+447700900800")).await;
+    let bubbles = thread.part("id=\"bubbles\"");
+    assert!(bubbles.contains("From a number") && !bubbles.contains("From a name"), "{bubbles}");
+    let typed = ann.send(&thread, REPLY, &[("reply", "Hi!")]).await;
+    assert_eq!(typed.head(), format!("303 {HERE}?sender=447700900800"));
+    let stranger = ann.get("/phone/447700900999").await;
+    assert!(stranger.main().contains("No messages to this number"), "{}", stranger.main());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -104,8 +145,7 @@ async fn errors_of_a_test_message_are_at_their_fields() {
     ");
     assert_snapshot!(ann.post(SEND, &typed).await.head(), @"403");
     assert_snapshot!(ann.get("/phone/x").await.head(), @"404");
-    let key = "0190b0a0-6f2e-7c3d-8a41-2b5c9d7e1f30";
-    let reply = [("text", "Hi!"), ("idempotency_key", key)];
+    let reply = [("reply", "Hi!"), ("sender", "447700900800"), ("idempotency_key", KEY)];
     assert_snapshot!(ann.submit(REPLY, &reply).await.head(), @"404");
 }
 

@@ -30,7 +30,7 @@ async fn a_password_is_set_and_changed() {
     (Set password)
     Active sessions
     curl/8.5.0 Current session
-    192.0.2.1 · Signed in DATE · Last active DATE
+    192.0.2.1 Signed in DATE Last active DATE
     ");
     let weak = ann.send(&page, CHANGE, &[("password", "ann")]).await;
     assert_snapshot!(weak.section("pw"), @"
@@ -154,13 +154,13 @@ async fn sessions_are_listed_and_ended() {
     Active sessions
     (Sign out all other sessions)
     curl/8.5.0
-    192.0.2.1 · Signed in DATE · Last active DATE
+    192.0.2.1 Signed in DATE Last active DATE
     (Sign out curl/8.5.0)
     curl/8.5.0
-    192.0.2.1 · Signed in DATE · Last active DATE
+    192.0.2.1 Signed in DATE Last active DATE
     (Sign out curl/8.5.0)
     curl/8.5.0 Current session
-    192.0.2.1 · Signed in DATE · Last active DATE
+    192.0.2.1 Signed in DATE Last active DATE
     ");
     let ended = ann.send(&page, "/settings/security/sessions/end", &[]).await;
     assert_snapshot!(ann.follow(&ended).await.notice(), @"200 Session signed out.");

@@ -89,7 +89,7 @@ async fn errors_are_at_their_fields() {
     let refused = ann.send(&page, "/send", &typed).await;
     assert_snapshot!(
         refused.error("text"),
-        @"422 ✗ The text needs 2 parts, but at most 1 are allowed."
+        @"422 ✗ The text needs 2 segments, but at most 1 is allowed."
     );
     assert_snapshot!(ann.post("/send", &typed).await.head(), @"403");
 }
@@ -103,22 +103,22 @@ async fn the_size_of_a_text_is_shown_while_it_is_typed() {
     assert_snapshot!(
         ann.press(&page, ("/send", "/send/count"), &typed).await.section("counted"),
         @r#"
-        200
-        Message size
-        Unicode (UCS-2)
-        Characters | 18
-        Segments | 1
-        Price | Free
-        52 characters left.
-        The marked characters are not in the GSM alphabet, so a segment holds 70 characters instead of 160.
-        It’s 5 €… → “open”
-        ’ right single quotation mark (U+2019) → '
-        … ellipsis (U+2026) → ...
-        → U+2192
-        “ left double quotation mark (U+201C) → "
-        ” right double quotation mark (U+201D) → "
-        (Replace special characters)
-        "#
+    200
+    Message size
+    Unicode (UCS-2)
+    Characters | 18
+    Segments | 1
+    Price | Free
+    52 characters left.
+    The marked characters are not in the GSM alphabet, so a segment holds 70 characters instead of 160.
+    It’s 5 €… → “open”
+    ’ right single quotation mark → '
+    … ellipsis → ...
+    →
+    “ left double quotation mark → "
+    ” right double quotation mark → "
+    (Replace special characters)
+    "#
     );
     let plain = ann.press(&page, ("/send", "/send/plain"), &typed).await;
     assert_snapshot!(plain.part("<textarea"), @r#"

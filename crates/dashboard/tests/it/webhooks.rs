@@ -24,12 +24,9 @@ async fn an_endpoint_is_added_once() {
     200
     Webhooks
     Receive delivery receipts and replies as HTTP POST requests to your server. Requests are signed and retried for three days.
-    Endpoints Test
-    0
-    No endpoints yet
-    Add the URL of your server, then send a test event to see the request and the response.
-    How to verify signatures
     Add endpoint
+    Add webhook endpoint
+    ()
     URL []
     An HTTPS URL on the public internet.
     Events to send
@@ -37,6 +34,11 @@ async fn an_endpoint_is_added_once() {
     [x] Failed / Message failed
     [x] Received / Inbound message received
     (Add endpoint)
+    Endpoints Test
+    0
+    No endpoints yet
+    Add the URL of your server, then send a test event to see the request and the response.
+    How to verify signatures
     ");
     let typed = [("url", "https://example.com/hook"), ("kind", "message.failed")];
     let added = ann.send(&page, HOOKS, &typed).await;
@@ -52,21 +54,24 @@ async fn an_endpoint_is_added_once() {
     Test delivery
     Event type [message.delivered]
     (Send test event)
+    Waiting for the endpoint to respond. This takes up to 15 seconds.
     Deliveries
     All Failed Pending
     Replay failed
+    Replay failed events?
     Sends all failed events of the last three days again.
-    (Replay)
     ()
+    (Replay)
     No deliveries yet
     Events sent to this endpoint appear here.
     Signing secret
     Use this secret to verify that requests come from Heliograph. How to verify signatures
     (Reveal secret)
     Rotate secret
+    Rotate secret?
     The old secret stays valid for 24 hours.
-    (Rotate secret)
     ()
+    (Rotate secret)
     Settings
     URL [https://example.com/hook]
     Events to send
@@ -78,9 +83,10 @@ async fn an_endpoint_is_added_once() {
     Remove endpoint
     Pending events are discarded.
     Remove endpoint
+    Remove endpoint?
     This endpoint will not receive any more events.
-    (Remove endpoint)
     ()
+    (Remove endpoint)
     ");
     assert_snapshot!(ann.get(HOOKS).await.section("endpoints"), @"
     200
@@ -97,9 +103,8 @@ async fn errors_of_a_new_endpoint_are_at_their_fields() {
     let ann = site.owner("ann@example.com").await;
     let page = ann.get(HOOKS).await;
     let typed = [("url", "https://inside.example.com/hook"), ("kind", "message.failed")];
-    assert_snapshot!(ann.send(&page, HOOKS, &typed).await.section("add"), @"
+    assert_snapshot!(ann.send(&page, HOOKS, &typed).await.part("action=\"/settings/webhooks\""), @"
     422
-    Add endpoint
     URL [https://inside.example.com/hook]
     ✗ 10.0.0.1 is not a public address: webhooks can reach a private address only if [webhooks] allow_private includes it.
     Events to send
@@ -109,9 +114,8 @@ async fn errors_of_a_new_endpoint_are_at_their_fields() {
     (Add endpoint)
     ");
     let typed = [("url", ""), ("kind", "")];
-    assert_snapshot!(ann.send(&page, HOOKS, &typed).await.section("add"), @"
+    assert_snapshot!(ann.send(&page, HOOKS, &typed).await.part("action=\"/settings/webhooks\""), @"
     422
-    Add endpoint
     URL []
     ✗ Enter the URL of your server, starting with https://.
     Events to send
@@ -124,7 +128,7 @@ async fn errors_of_a_new_endpoint_are_at_their_fields() {
     let error = async |url| ann.send(&page, HOOKS, &[("url", url)]).await.error("url");
     assert_snapshot!(
         error("example.com").await,
-        @"422 ✗ Invalid URL: relative URL without a base (example: https://example.com/webhooks)."
+        @"422 ✗ Invalid URL: it does not begin with https:// (example: https://example.com/webhooks)."
     );
     assert_snapshot!(
         error("http://example.com/").await,
@@ -198,9 +202,10 @@ async fn an_endpoint_is_changed_and_removed() {
     (Reveal secret)
     The previous secret stays valid until DATE.
     Rotate secret
+    Rotate secret?
     The old secret stays valid for 24 hours.
-    (Rotate secret)
     ()
+    (Rotate secret)
     ");
 
     let disabled = ann.send(&page, &format!("{here}/disable"), &[]).await;
@@ -254,6 +259,7 @@ async fn a_test_shows_request_response_and_advice() {
     Test delivery
     Event type [message.delivered]
     (Send test event)
+    Waiting for the endpoint to respond. This takes up to 15 seconds.
     Response 200 in 7 ms
     Response
     HTTP 200 Thank you
@@ -264,6 +270,7 @@ async fn a_test_shows_request_response_and_advice() {
     Test delivery
     Event type [message.received]
     (Send test event)
+    Waiting for the endpoint to respond. This takes up to 15 seconds.
     Response 404 in 7 ms
     The path was not found
     Compare the path of the URL with the routes of your server, and check whether a proxy strips a prefix.
@@ -276,19 +283,20 @@ async fn a_test_shows_request_response_and_advice() {
     Deliveries
     All Failed Pending
     Replay failed
+    Replay failed events?
     Sends all failed events of the last three days again.
-    (Replay)
     ()
+    (Replay)
     Failed message.received Test DATE
     Event | …
-    Responded with 404 DATE · 7 msNot here
+    Responded with 404 DATE, 7 msNot here
     ()
     Payload
     {"type":"webhook.test","timestamp":"DATE","data":{"type":"message.received","timestamp":"DATE","data":{"id":"…","from":"447700900123","to":"447700900000","text":"Yes, please","receivedAt":"DATE","inReplyTo":"…","keyword":null,"mode":"test","complete":true,"textTruncated":false}}}
     ()
     Delivered message.delivered Test DATE
     Event | …
-    Responded with 200 DATE · 7 msThank you
+    Responded with 200 DATE, 7 msThank you
     ()
     Payload
     {"type":"webhook.test","timestamp":"DATE","data":{"type":"message.delivered","timestamp":"DATE","data":{"id":"…","recipient":"447700900123","originator":"Heliograph","reference":"sample","campaignId":null,"mode":"test","status":"DELIVERED","failure":null,"parts":1,"price":"0.0000","currency":"EUR","createdAt":"DATE","sentAt":"DATE","doneAt":"DATE"}}}
@@ -315,9 +323,10 @@ async fn deliveries_are_listed_and_replayed() {
     Deliveries
     All Failed Pending
     Replay failed
+    Replay failed events?
     Sends all failed events of the last three days again.
-    (Replay)
     ()
+    (Replay)
     Pending message.delivered DATE
     Event | …
     Subject | Message to +447700900123
@@ -333,14 +342,15 @@ async fn deliveries_are_listed_and_replayed() {
     Deliveries
     All Failed Pending
     Replay failed
+    Replay failed events?
     Sends all failed events of the last three days again.
-    (Replay)
     ()
+    (Replay)
     Retrying message.delivered DATE
     Event | …
     Subject | Message to +447700900123
     Next attempt | DATE
-    Responded with 500 DATE · 7 msOut of order
+    Responded with 500 DATE, 7 msOut of order
     ()
     Payload
     {"type":"message.delivered","timestamp":"DATE","data":{"id":"…","recipient":"447700900123","originator":"Shop","reference":null,"campaignId":null,"mode":"test","status":"DELIVERED","failure":null,"parts":1,"price":"0.0000","currency":"EUR","createdAt":"DATE","sentAt":"DATE","doneAt":"DATE"}}

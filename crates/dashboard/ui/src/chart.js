@@ -1,4 +1,4 @@
-// Draws the charts described by data-chart. The page has the same numbers as a table.
+// Draws the charts described by data-chart as columns, with a tooltip. The page has the same numbers as a table.
 
 import uPlot from "uplot";
 import { onContent } from "./on_content.js";
@@ -7,8 +7,6 @@ const HEIGHT = 270;
 const heightOf = (element) => Number(element.dataset.height ?? HEIGHT);
 const COLOURS = {
   delivered: "var(--chart-delivered)",
-  sent: "var(--chart-sent)",
-  queued: "var(--chart-queued)",
   failed: "var(--chart-failed)",
   cancelled: "var(--chart-cancelled)",
   time: "var(--color-primary)",
@@ -35,7 +33,7 @@ function duration(ms) {
 }
 
 const whole = (number) => new Intl.NumberFormat().format(number);
-const format = (value, unit) => (value == null ? "–" : unit === "ms" ? duration(value) : whole(value));
+const format = (value, unit) => (value == null ? "None" : unit === "ms" ? duration(value) : whole(value));
 
 /** Returns the seconds between two values. */
 const step = (chart) => (chart.times[1] ?? chart.times[0] + 3600) - chart.times[0];
@@ -49,8 +47,8 @@ function stacked(series) {
 /** Possible distances between two ticks of the time axis, in seconds. */
 const STEPS = [3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600];
 function formatTime(seconds, step) {
-  const day = { day: "numeric", month: "short" };
-  const shown = step < 86_400 ? { ...day, hour: "2-digit", minute: "2-digit" } : day;
+  const day = { weekday: "short", day: "numeric", month: "short" };
+  const shown = step < 86_400 ? { ...day, hour: "numeric", minute: "2-digit" } : day;
   return new Intl.DateTimeFormat(undefined, shown).format(seconds * 1000);
 }
 
@@ -58,12 +56,13 @@ function formatTime(seconds, step) {
 function formatTick(tick, before) {
   const at = new Date(tick * 1000);
   const midnight = at.getHours() === 0 && at.getMinutes() === 0;
-  const shown = midnight || (before && tick - before >= 86_400) ? { day: "numeric", month: "short" } : { hour: "numeric" };
+  const hour = { hour: "numeric", minute: "2-digit" };
+  const shown = midnight || (before && tick - before >= 86_400) ? { day: "numeric", month: "short" } : hour;
   return new Intl.DateTimeFormat(undefined, shown).format(at);
 }
 
 function axes(chart) {
-  const look = { stroke: css("var(--soft)"), font: "12px system-ui, sans-serif", ticks: { show: false } };
+  const look = { stroke: css("var(--soft)"), font: "12px Inter, system-ui, sans-serif", ticks: { show: false } };
   return [
     { ...look, size: 28, space: 64, grid: { show: false }, incrs: STEPS.filter((seconds) => seconds >= step(chart)), values: (_, ticks) => ticks.map((tick, at) => formatTick(tick, ticks[at - 1])) },
     {
@@ -75,23 +74,52 @@ function axes(chart) {
   ];
 }
 
+/** Shows the values of the column below the pointer. */
+function tooltip(chart) {
+  const tip = document.createElement("div");
+  tip.className = "chart-tip";
+  tip.hidden = true;
+  const line = ({ kind, name, values }, at) => {
+    const node = document.createElement("span");
+    const swatch = document.createElement("i");
+    swatch.className = `swatch swatch-${kind}`;
+    const value = document.createElement("b");
+    value.textContent = format(values[at], chart.unit);
+    node.append(swatch, name, value);
+    return node;
+  };
+  const show = (plot) => {
+    const { idx, left } = plot.cursor;
+    const empty = idx == null || left < 0 || chart.series.every(({ values }) => !values[idx]);
+    tip.hidden = empty;
+    if (empty) return;
+    const title = document.createElement("strong");
+    title.textContent = formatTime(chart.times[idx], step(chart));
+    tip.replaceChildren(title, ...chart.series.map((one) => line(one, idx)));
+    const right = left > plot.over.clientWidth / 2;
+    tip.style.top = "0.5rem";
+    tip.style.left = right ? "auto" : `${plot.over.offsetLeft + left + 12}px`;
+    tip.style.right = right ? `${plot.root.clientWidth - plot.over.offsetLeft - left + 12}px` : "auto";
+  };
+  return { hooks: { ready: (plot) => plot.root.append(tip), setCursor: show } };
+}
+
 function options(chart, series, width, height) {
   const bars = uPlot.paths.bars({ size: [0.72, 48], radius: 0.12 });
-  const lines = series.map((one) => {
+  const columns = series.map((one) => {
     const colour = css(COLOURS[one.kind] ?? "var(--soft)");
-    const value = (_, __, ___, at) => format(one.values[at], chart.unit);
-    if (chart.stacked) return { label: one.name, value, fill: colour, stroke: colour, width: 0, paths: bars, points: { show: false } };
-    return { label: one.name, value, stroke: colour, width: 2, fill: css(`color-mix(in srgb, ${colour} 14%, transparent)`), spanGaps: true, points: { size: 5 } };
+    return { label: one.name, fill: colour, stroke: colour, width: 0, paths: bars, points: { show: false } };
   });
   const half = step(chart) / 2;
-  const range = (_, from, to) => (chart.stacked ? [from - half, to + half] : [from, to]);
   return {
     width,
     height,
-    series: [{ label: "Time", value: (_, at) => (at == null ? "–" : formatTime(at, step(chart))) }, ...lines],
+    series: [{}, ...columns],
     axes: axes(chart),
-    scales: { x: { range }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
-    cursor: { drag: { x: false, y: false }, points: { show: !chart.stacked } },
+    scales: { x: { range: (_, from, to) => [from - half, to + half] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
+    plugins: [tooltip(chart)],
   };
 }
 
@@ -109,8 +137,13 @@ const redraw = () => all().forEach(draw);
 
 onContent(() => {
   for (const element of all()) if (drawn.get(element)?.text !== element.dataset.chart) draw(element);
+  for (const table of document.querySelectorAll(".data-table:not([data-ready])")) {
+    table.open = false;
+    table.dataset.ready = "yes";
+  }
 });
 document.addEventListener("themechange", redraw);
+document.fonts?.ready.then(redraw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 addEventListener("resize", () => {
   for (const [element, { plot }] of drawn) {

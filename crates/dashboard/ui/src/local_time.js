@@ -2,12 +2,13 @@
 
 import { onContent } from "./on_content.js";
 
-const today = { hour: "2-digit", minute: "2-digit" };
+const today = { hour: "numeric", minute: "2-digit" };
 const day = { day: "numeric", month: "short" };
 const thisYear = { ...day, ...today };
 const longAgo = { ...day, year: "numeric" };
 const exact = { dateStyle: "medium", timeStyle: "long" };
-const STYLES = { clock: { ...today, second: "2-digit" }, day: longAgo, short: today };
+const dated = { ...longAgo, ...today };
+const STYLES = { clock: { ...today, second: "2-digit" }, day: longAgo, short: today, dated };
 
 function style(node, at, now) {
   const fixed = STYLES[node.dataset.time];
@@ -17,12 +18,22 @@ function style(node, at, now) {
   return at.getFullYear() === now.getFullYear() ? thisYear : longAgo;
 }
 
+/** Returns the day, in words when it is close. */
+function daily(at, now) {
+  const days = Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 86_400_000);
+  if (days === 0) return "Today";
+  if (days === 1) return "Yesterday";
+  const shown = at.getFullYear() === now.getFullYear() ? { weekday: "long", ...day } : longAgo;
+  return new Intl.DateTimeFormat(undefined, shown).format(at);
+}
+
 onContent((within) => {
   const now = new Date();
   for (const node of within.querySelectorAll("time[datetime]:not([data-local])")) {
     const at = new Date(node.dateTime);
     if (Number.isNaN(at.getTime())) continue;
-    node.textContent = new Intl.DateTimeFormat(undefined, style(node, at, now)).format(at);
+    const text = () => new Intl.DateTimeFormat(undefined, style(node, at, now)).format(at);
+    node.textContent = node.dataset.time === "daily" ? daily(at, now) : text();
     node.title = new Intl.DateTimeFormat(undefined, exact).format(at);
     node.dataset.local = "yes";
   }

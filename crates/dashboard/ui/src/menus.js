@@ -12,10 +12,3 @@ document.addEventListener("keydown", (event) => {
     menu.querySelector("summary")?.focus();
   }
 });
-// "Cancel" closes a confirmation.
-document.addEventListener("click", (event) => {
-  const details = event.target.closest?.("[data-close]")?.closest("details");
-  if (!details) return;
-  details.open = false;
-  details.querySelector("summary")?.focus();
-});

@@ -8,7 +8,7 @@ const typedInto = (old) => old.matches?.("input:not([type=hidden]), textarea, se
 
 const callbacks = {
   beforeNodeMorphed: (old, fresh) => !(sameTime(old, fresh) || typedInto(old)),
-  beforeAttributeUpdated: (name, node) => name !== "data-away" && !(name === "open" && node.localName === "details"),
+  beforeAttributeUpdated: (name, node) => !["data-away", "data-ready"].includes(name) && !(name === "open" && ["details", "dialog"].includes(node.localName)),
 };
 
 htmx.defineExtension("morph", {

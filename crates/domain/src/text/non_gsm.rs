@@ -104,15 +104,56 @@ pub fn spans(text: &str) -> Vec<Span<'_>> {
     all
 }
 
-/// Returns the distinct non-GSM characters of a text, in order of first occurrence.
-pub fn non_gsm_chars(text: &str) -> Vec<char> {
+/// Returns the distinct user-perceived characters of a text with a non-GSM character, in order of
+/// first occurrence. An emoji with its modifiers is one of them.
+pub fn non_gsm_graphemes(text: &str) -> Vec<&str> {
     let mut all = Vec::new();
-    for c in text.chars().filter(|c| gsm7::septets(*c).is_none()) {
-        if !all.contains(&c) {
-            all.push(c);
+    for grapheme in graphemes(text) {
+        if gsm7::count(grapheme).is_none() && !all.contains(&grapheme) {
+            all.push(grapheme);
         }
     }
     all
+}
+
+/// Splits a text into user-perceived characters: the rules of UAX #29 for emoji, flags and
+/// combining marks. Scripts with syllable clusters are split further.
+fn graphemes(text: &str) -> Vec<&str> {
+    let (mut all, mut begin) = (Vec::new(), 0);
+    let mut previous = None;
+    let mut regional = 0;
+    for (at, c) in text.char_indices() {
+        let joins =
+            extends(c) || previous == Some(ZERO_WIDTH_JOINER) || (is_regional(c) && regional == 1);
+        if at > 0 && !joins {
+            all.extend(text.get(begin..at));
+            (begin, regional) = (at, 0);
+        }
+        regional += usize::from(is_regional(c));
+        previous = Some(c);
+    }
+    all.extend(text.get(begin..).filter(|rest| !rest.is_empty()));
+    all
+}
+
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
+
+/// Returns whether a character belongs to the one before it.
+const fn extends(c: char) -> bool {
+    matches!(
+        c,
+        ZERO_WIDTH_JOINER
+            | '\u{300}'..='\u{36f}'
+            | '\u{20d0}'..='\u{20ff}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{1f3fb}'..='\u{1f3ff}'
+            | '\u{e0020}'..='\u{e007f}'
+    )
+}
+
+/// Returns whether a character is one of the two that make a flag.
+const fn is_regional(c: char) -> bool {
+    matches!(c, '\u{1f1e6}'..='\u{1f1ff}')
 }
 
 #[cfg(test)]
@@ -131,6 +172,20 @@ mod tests {
     }
 
     #[test]
+    fn an_emoji_with_its_modifiers_is_one_character() {
+        for (text, expected) in [
+            ("Hi 👍🏽!", &["👍🏽"][..]),
+            ("👩‍👩‍👧 and ❤️", &["👩‍👩‍👧", "❤️"]),
+            ("🇬🇧🇸🇬", &["🇬🇧", "🇸🇬"]),
+            ("1️⃣ e\u{301} x", &["1️⃣", "e\u{301}"]),
+            ("Да, да", &["Д", "а", "д"]),
+            ("plain", &[]),
+        ] {
+            assert_eq!(non_gsm_graphemes(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn non_gsm_characters_are_found_and_named() {
         use Span::{Gsm, NonGsm};
         for (text, expected) in [
@@ -142,7 +197,7 @@ mod tests {
         ] {
             assert_eq!(spans(text), expected, "{text:?}");
         }
-        assert_eq!(non_gsm_chars("“a” – “b” 😀"), ['“', '”', '–', '😀']);
+        assert_eq!(non_gsm_graphemes("“a” – “b” 😀"), ["“", "”", "–", "😀"]);
         assert_eq!(
             (char_name('’'), replacement('…')),
             (Some("right single quotation mark"), Some("..."))
@@ -166,8 +221,8 @@ mod tests {
             prop_assert_eq!(&joined, &text);
             let kinds: Vec<_> = all.iter().map(|s| matches!(s, Span::NonGsm(_))).collect();
             prop_assert!(kinds.windows(2).all(|pair| pair[0] != pair[1]));
-            prop_assert_eq!(non_gsm_chars(&text).is_empty(), measure(&text).encoding == Encoding::Gsm7);
-            prop_assert!(non_gsm_chars(&replace_all(&text)).iter().all(|c| replacement(*c).is_none()));
+            prop_assert_eq!(non_gsm_graphemes(&text).is_empty(), measure(&text).encoding == Encoding::Gsm7);
+            prop_assert!(replace_all(&text).chars().all(|c| replacement(c).is_none()));
         }
     }
 }

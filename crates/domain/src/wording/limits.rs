@@ -18,6 +18,10 @@ pub const NO_ROUTE: &str = "No carrier is configured for this number.";
 /// The error of a message to a number without a price.
 pub const NO_PRICE: &str = "No price is configured for this number.";
 
+/// The sentence for an originator that is assigned to another account.
+pub const SENDER_NOT_ALLOWED: &str = "This number belongs to another account, so it can't be the sender. Use a number of \
+     your account, or a name.";
+
 /// Returns the sentence for an account with the largest number of opt-out lists.
 pub fn optout_lists(limit: i64) -> String {
     format!("The account already has {limit} lists, which is the limit.")

@@ -1,12 +1,15 @@
 //! Claiming messages from the table.
 
 use crate::dispatch::{Claimed, Dispatcher};
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_service::kernel::commands::claim::ClaimMessages;
 use heliograph_service::kernel::commands::command::Command;
 use tokio::sync::oneshot;
 
 /// The maximum number of rows per claim.
 const MAX_CLAIM: usize = 512;
+
+static CLAIM_FAILED: LogLimit = LogLimit::new();
 
 impl Dispatcher {
     /// Claims messages if there may be some and a good part of the local queue is free.
@@ -33,7 +36,11 @@ impl Dispatcher {
                 self.may_have_work |= !item.is_empty();
                 self.submit_all(item);
             }
-            Some(Err(error)) => tracing::warn!(%error, "failed to claim messages"),
+            Some(Err(error)) => {
+                if let Some(omitted) = CLAIM_FAILED.admit() {
+                    tracing::warn!(%error, omitted, "failed to claim messages");
+                }
+            }
             None => {}
         }
     }

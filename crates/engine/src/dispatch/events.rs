@@ -3,10 +3,13 @@
 use crate::dispatch::{Dispatcher, Step};
 use crate::pending_batch::PendingBatch;
 use heliograph_carrier::carrier::{Ack, CarrierEvent};
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_service::kernel::commands::progress::{InboundUpdate, KeywordReply};
 use heliograph_service::kernel::metrics::metrics;
 use heliograph_service::messaging::messages;
+
+static REPLY_FAILED: LogLimit = LogLimit::new();
 
 impl Dispatcher {
     /// Combines carrier events, in wire order, into one command for the writer.
@@ -16,11 +19,11 @@ impl Dispatcher {
         for event in events {
             match event {
                 CarrierEvent::Bound => {
-                    self.set_available(true);
+                    self.set_bound(true);
                     self.may_have_work = true;
                 }
                 // The carrier implementation logs the reason.
-                CarrierEvent::Unbound(_) => self.set_available(false),
+                CarrierEvent::Unbound(_) => self.set_bound(false),
                 CarrierEvent::Submitted { token, part, outcome } => {
                     self.on_outcome(token, (part, outcome), &mut batch);
                 }
@@ -41,8 +44,9 @@ impl Dispatcher {
         self.commit(batch).await;
     }
 
-    fn set_available(&self, bound: bool) {
-        self.queue.set_available(bound);
+    fn set_bound(&mut self, bound: bool) {
+        self.bound = bound;
+        self.update_availability();
         let gauge = metrics().carrier_bound.with_label_values(&[&self.name]);
         gauge.set(i64::from(bound));
     }
@@ -54,7 +58,7 @@ impl Dispatcher {
         if entry.parts_left == 0
             && let Some(entry) = self.in_flight.remove(&token)
         {
-            entry.settle(batch);
+            entry.settle(self.receipts, batch);
         }
     }
 
@@ -63,7 +67,34 @@ impl Dispatcher {
             return;
         }
         let answer = batch.send(&self.writer).await;
-        self.pending.push(Box::pin(async move { Step::Committed(batch.committed(answer).await) }));
+        let waited = batch.waits_for_database();
+        self.pending.push(Box::pin(async move {
+            Step::Committed { result: batch.committed(answer).await, waited }
+        }));
+    }
+
+    /// Sets whether messages are handed to this dispatcher: not while the carrier is unavailable, and
+    /// not while outcomes cannot be stored, because their messages would be submitted again.
+    pub(super) fn update_availability(&self) {
+        self.queue.set_available(self.bound && self.unsaved == 0);
+    }
+
+    /// Counts the batches of outcomes that wait for the database. The first one recalls the parts
+    /// that were not submitted yet.
+    pub(super) fn count_unsaved(&mut self, before: bool, after: usize) {
+        let had = self.unsaved;
+        self.unsaved = had.saturating_sub(before.into()) + after;
+        if had == 0 && self.unsaved > 0 {
+            tracing::warn!(carrier = %self.name, "submitting stops until outcomes can be stored");
+            self.in_flight.values().for_each(|entry| entry.recall.recall());
+        }
+        if had > 0 && self.unsaved == 0 {
+            tracing::info!(carrier = %self.name, "outcomes are stored, submitting continues");
+            self.may_have_work = true;
+        }
+        if (had == 0) != (self.unsaved == 0) {
+            self.update_availability();
+        }
     }
 
     /// Sends the replies to keywords such as STOP.
@@ -71,8 +102,10 @@ impl Dispatcher {
         for reply in all {
             let (context, writer) = (self.context.clone(), self.writer.clone());
             self.pending.push(Box::pin(async move {
-                if let Err(error) = messages::send_keyword_reply(&context, &writer, reply).await {
-                    tracing::warn!(%error, "failed to send a keyword reply");
+                if let Err(error) = messages::send_keyword_reply(&context, &writer, reply).await
+                    && let Some(omitted) = REPLY_FAILED.admit()
+                {
+                    tracing::warn!(%error, omitted, "failed to send a keyword reply");
                 }
                 Step::KeywordReplySent
             }));

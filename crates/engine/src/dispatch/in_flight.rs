@@ -1,8 +1,10 @@
 //! A message that was submitted to the carrier and is not settled.
 
 use crate::pending_batch::PendingBatch;
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::submission::{Recall, SubmitOutcome};
 use heliograph_service::kernel::commands::claim::DispatchItem;
+use heliograph_service::kernel::commands::progress::Settlement;
 use heliograph_service::messaging::dispatch::evaluate_outcomes;
 use std::time::Instant;
 
@@ -18,8 +20,9 @@ pub(super) struct InFlight {
 
 impl InFlight {
     /// Adds the message, whose parts all have an outcome, to a batch.
-    pub(super) fn settle(self, batch: &mut PendingBatch) {
-        batch.progress.settlements.push(evaluate_outcomes(&self.item.leased, self.outcomes));
+    pub(super) fn settle(self, receipts: ReceiptPolicy, batch: &mut PendingBatch) {
+        let settlement = evaluate_outcomes(&self.item.leased, self.outcomes);
+        batch.progress.settlements.push(Settlement { receipts, ..settlement });
         batch.settled.push(self.item);
     }
 }

@@ -3,7 +3,6 @@
 use crate::dispatch::in_flight::InFlight;
 use crate::dispatch::{Dispatcher, Step};
 use crate::pending_batch::PendingBatch;
-use heliograph_domain::lease::STOP_AFTER;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::submission::{Recall, Submission, SubmitOutcome};
 use heliograph_domain::text;
@@ -18,6 +17,11 @@ impl Dispatcher {
         for item in arrived {
             self.submit(item);
         }
+    }
+
+    /// Hands a part to the carrier, unless outcomes cannot be stored. Returns whether that worked.
+    fn hand(&self, submission: Submission) -> bool {
+        self.unsaved == 0 && self.submissions.try_send(submission).is_ok()
     }
 
     fn submit(&mut self, item: DispatchItem) {
@@ -47,19 +51,19 @@ impl Dispatcher {
                 segment,
                 label: inbound::label(message.account, message.mode),
                 validity,
-                not_after: entry.item.since + STOP_AFTER,
+                leased_at: entry.item.since,
                 recall: entry.recall.clone(),
             };
-            match self.submissions.try_send(submission) {
-                Ok(()) => entry.parts_left += 1,
-                Err(_) => entry.outcomes.push((part, SubmitOutcome::NotSent)),
+            match self.hand(submission) {
+                true => entry.parts_left += 1,
+                false => entry.outcomes.push((part, SubmitOutcome::NotSent)),
             }
         }
         if entry.parts_left > 0 {
             self.in_flight.insert(token, entry);
         } else {
             let mut batch = PendingBatch::default();
-            entry.settle(&mut batch);
+            entry.settle(self.receipts, &mut batch);
             self.pending.push(Box::pin(async move { Step::RetryDue(batch) }));
         }
     }

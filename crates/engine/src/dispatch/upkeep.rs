@@ -2,6 +2,7 @@
 
 use crate::dispatch::{Dispatcher, Step};
 use heliograph_domain::lease::RENEW_AFTER;
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_service::audience::optouts;
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::renew::Renew;
@@ -9,6 +10,8 @@ use std::collections::HashSet;
 use std::time::Instant;
 use tokio::sync::oneshot;
 use uuid::Uuid;
+
+static CHECK_FAILED: LogLimit = LogLimit::new();
 
 impl Dispatcher {
     pub(super) async fn on_poll(&mut self) {
@@ -42,10 +45,12 @@ impl Dispatcher {
         let context = self.context.clone();
         self.pending.push(Box::pin(async move {
             let out = optouts::opted_out(&context, &messages).await;
-            Step::OptoutsFound(
-                out.inspect_err(|error| tracing::warn!(%error, "failed to check opt-outs"))
-                    .unwrap_or_default(),
-            )
+            if let Err(error) = &out
+                && let Some(omitted) = CHECK_FAILED.admit()
+            {
+                tracing::warn!(%error, omitted, "failed to check opt-outs");
+            }
+            Step::OptoutsFound(out.unwrap_or_default())
         }));
     }
 

@@ -5,8 +5,10 @@
 
 use crate::http::connection::{self, HttpConnection};
 use heliograph_domain::delivery_error::{DeliveryError, DeliveryErrorKind};
-use heliograph_domain::egress_policy::{EgressDenied, EgressPolicy, Resolver};
+use heliograph_domain::egress_policy::{EgressDenied, EgressPolicy};
+use heliograph_domain::id::AccountId;
 use heliograph_domain::webhook_url::WebhookUrl;
+use heliograph_service::kernel::name_resolution::NameResolution;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -28,17 +30,14 @@ const MAX_ADDRESSES: usize = 4;
 /// Opens connections to endpoints; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct HttpClient {
-    resolver: Arc<dyn Resolver>,
+    names: NameResolution,
     tls: TlsConnector,
 }
 
 impl HttpClient {
     /// Creates a client that trusts the certificate authorities of the operating system and of
     /// Mozilla, and these.
-    pub(crate) fn new(
-        resolver: Arc<dyn Resolver>,
-        authorities: &[CertificateDer<'static>],
-    ) -> Self {
+    pub(crate) fn new(names: NameResolution, authorities: &[CertificateDer<'static>]) -> Self {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(authorities.iter().cloned());
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -50,16 +49,19 @@ impl HttpClient {
             .expect("ring speaks TLS 1.2 and 1.3");
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Self { resolver, tls: TlsConnector::from(Arc::new(config)) }
+        Self { names, tls: TlsConnector::from(Arc::new(config)) }
     }
 
-    /// Opens a connection to an address that the policy allows.
+    /// Opens a connection of an account to an address that the policy allows.
     pub(crate) async fn dial(
         &self,
+        account: AccountId,
         target: &WebhookUrl,
         egress_policy: &EgressPolicy,
     ) -> Result<HttpConnection, DeliveryError> {
-        match tokio::time::timeout(CONNECT_TIMEOUT, self.connect(target, egress_policy)).await {
+        match tokio::time::timeout(CONNECT_TIMEOUT, self.connect(account, target, egress_policy))
+            .await
+        {
             Ok(result) => result,
             Err(_) => {
                 let limit = format!("{} s", CONNECT_TIMEOUT.as_secs());
@@ -70,10 +72,11 @@ impl HttpClient {
 
     async fn connect(
         &self,
+        account: AccountId,
         target: &WebhookUrl,
         egress_policy: &EgressPolicy,
     ) -> Result<HttpConnection, DeliveryError> {
-        let tcp = self.reach(target, egress_policy).await?;
+        let tcp = self.reach(account, target, egress_policy).await?;
         let _ = tcp.set_nodelay(true);
         if !target.is_https() {
             return http1(tcp).await;
@@ -91,11 +94,12 @@ impl HttpClient {
     /// Connects to the very address that was checked; the host is not resolved a second time.
     async fn reach(
         &self,
+        account: AccountId,
         target: &WebhookUrl,
         egress_policy: &EgressPolicy,
     ) -> Result<TcpStream, DeliveryError> {
         egress_policy.check_port(target.port()).map_err(denied)?;
-        let addresses = addresses(&*self.resolver, target).await?;
+        let addresses = addresses(&self.names, account, target).await?;
         let mut why = DeliveryError::new(DeliveryErrorKind::NoAddress, target.host());
         for address in addresses.into_iter().take(MAX_ADDRESSES) {
             if let Err(refused) = egress_policy.check(address, target.is_https()) {
@@ -155,14 +159,15 @@ fn tls_error(e: &Error) -> DeliveryError {
 
 /// Returns the addresses of a host, which may be a literal address or a name to resolve.
 async fn addresses(
-    resolver: &dyn Resolver,
+    names: &NameResolution,
+    account: AccountId,
     target: &WebhookUrl,
 ) -> Result<Vec<IpAddr>, DeliveryError> {
     if let Some(address) = target.address() {
         return Ok(vec![address]);
     }
     let host = target.host();
-    let found = resolver.resolve(host.clone()).await;
+    let found = names.resolve(account, host.clone()).await;
     found.map_err(|e| DeliveryError::new(DeliveryErrorKind::HostNotFound, format!("{host}: {e}")))
 }
 

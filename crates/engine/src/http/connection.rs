@@ -217,3 +217,25 @@ pub(crate) fn error(error: hyper::Error) -> DeliveryError {
     }
     DeliveryError { kind, detail }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::Version;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_an_answer_is_not_reused() {
+        let (ours, _silent) = tokio::io::duplex(64 << 10);
+        let io: Box<dyn Io> = Box::new(ours);
+        let builder = http2::Builder::new(TokioExecutor::new());
+        let (sender, connection) = builder.handshake(TokioIo::new(io)).await.unwrap();
+        let mut first = HttpConnection::http2(sender, connection);
+        let second = first.share().unwrap();
+        assert!(second.is_reusable(Instant::now()));
+        let request = Request::post("https://example.com/hook").version(Version::HTTP_2);
+        let request = request.body(Full::new(Bytes::new())).unwrap();
+        let answer = tokio::time::timeout(Duration::from_secs(1), first.post(request)).await;
+        assert!(answer.is_err());
+        assert!(!second.is_reusable(Instant::now()));
+    }
+}

@@ -13,6 +13,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use heliograph_domain::egress_policy::EgressPolicy;
 use heliograph_domain::id::EndpointId;
 use heliograph_domain::lease::STOP_AFTER;
+use heliograph_domain::lease_fence::LeaseFence;
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::WebhookEndpoint;
 use heliograph_domain::webhook_url::WebhookUrl;
@@ -66,6 +68,8 @@ pub(crate) struct WorkerDeps {
     pub(crate) client: HttpClient,
     /// Limits the concurrent requests of the node.
     pub(crate) request_slots: RequestSlots,
+    /// Decides which deliveries may still be attempted.
+    pub(crate) fence: LeaseFence,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
@@ -272,7 +276,8 @@ impl EndpointWorker {
     fn start(&mut self, delivery: LeasedDelivery, slot: RequestSlot) {
         let timeout = self.deps.context.settings().webhook_timeout;
         // The attempt has to end before another node may claim the delivery.
-        if delivery.since.elapsed() + timeout > STOP_AFTER {
+        let allowed = self.deps.fence.allows(delivery.since, Instant::now().into_std());
+        if !allowed || delivery.since.elapsed() + timeout > STOP_AFTER {
             return self.put_off(delivery);
         }
         let post = WebhookPost {
@@ -390,7 +395,9 @@ impl EndpointWorker {
                     break;
                 }
                 let Ok(Err((error, returned))) = answer.await else { break };
-                tracing::warn!(%error, "failed to save webhook delivery attempts");
+                if let Some(omitted) = REPORT_FAILED.admit() {
+                    tracing::warn!(%error, omitted, "failed to save webhook delivery attempts");
+                }
                 report = returned;
                 tokio::time::sleep(RETRY_DELAY).await;
             }
@@ -452,7 +459,11 @@ impl EndpointWorker {
                 self.may_have_work |= !deliveries.is_empty();
                 self.waiting.extend(deliveries);
             }
-            Some(Err(error)) => tracing::warn!(%error, "failed to claim webhook deliveries"),
+            Some(Err(error)) => {
+                if let Some(omitted) = CLAIM_FAILED.admit() {
+                    tracing::warn!(%error, omitted, "failed to claim webhook deliveries");
+                }
+            }
             None => {}
         }
     }
@@ -499,6 +510,9 @@ impl EndpointWorker {
         }
     }
 }
+
+static REPORT_FAILED: LogLimit = LogLimit::new();
+static CLAIM_FAILED: LogLimit = LogLimit::new();
 
 /// Waits for the answer to the claim in flight; pending forever if there is none.
 async fn claimed(claim: &mut Option<oneshot::Receiver<Claimed>>) -> Option<Claimed> {

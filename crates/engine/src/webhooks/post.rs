@@ -65,7 +65,9 @@ impl WebhookPost {
             }
         }
         let fresh = async {
-            let mut connection = self.client.dial(&self.target, &self.egress_policy).await?;
+            let account = self.endpoint.account;
+            let dialled = self.client.dial(account, &self.target, &self.egress_policy);
+            let mut connection = dialled.await?;
             let answer = connection.post(self.request(body, &connection)?).await?;
             Ok((answer, connection))
         };

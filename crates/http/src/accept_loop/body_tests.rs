@@ -6,7 +6,7 @@ use crate::body_budget::BodyBudget;
 use crate::client::ClientAddress;
 use crate::connection::HttpServer;
 use crate::drain::DrainController;
-use crate::error_document::tests::error_documents;
+use crate::error_document::ErrorDocuments;
 use crate::layers::around::AroundService;
 use crate::layers::in_flight::InFlightLimit;
 use crate::limits::ListenerLimits;
@@ -82,7 +82,7 @@ impl TestServer {
             handler,
             gate: self.controller.gate(),
             limits: ListenerLimits::default(),
-            errors: error_documents(),
+            errors: ErrorDocuments::of_tests(),
             peer: std::net::Ipv4Addr::LOCALHOST.into(),
         }
     }

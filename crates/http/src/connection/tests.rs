@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::drain::DrainController;
-use crate::error_document::tests::error_documents;
 use axum::body::Body;
 use axum::http::StatusCode;
 use http_body_util::Empty;
@@ -41,7 +40,7 @@ impl TestServer {
             handler,
             gate: self.controller.gate(),
             limits: self.limits,
-            errors: error_documents(),
+            errors: ErrorDocuments::of_tests(),
             peer: std::net::Ipv4Addr::LOCALHOST.into(),
         }
     }

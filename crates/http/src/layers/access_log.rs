@@ -17,6 +17,8 @@ use uuid::Uuid;
 pub struct AccessLog {
     /// Paths that are not logged, such as those that a monitoring system asks for all the time.
     pub except: &'static [&'static str],
+    /// The beginnings of paths that are logged at the level debug, such as those of style sheets.
+    pub quiet: &'static [&'static str],
     /// Removes secrets from a path, such as the token of a magic link.
     pub redact: fn(&str) -> &str,
 }
@@ -56,6 +58,13 @@ impl Around for AccessLog {
         let status = response.status().as_u16();
         let key = response.extensions().get::<LoggedKey>().map(|key| field::display(key.0));
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        tracing::info!(request = id, %client, key, method, path, status, micros, "request");
+        match self.quiet.iter().any(|beginning| path.starts_with(beginning)) {
+            false => {
+                tracing::info!(request = id, %client, key, method, path, status, micros, "request");
+            }
+            true => {
+                tracing::debug!(request = id, %client, key, method, path, status, micros, "request");
+            }
+        }
     }
 }

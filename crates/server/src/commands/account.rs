@@ -58,8 +58,8 @@ pub(crate) enum AccountCommand {
 /// The arguments of `heliograph account limits`.
 #[derive(Args, Debug)]
 pub(crate) struct LimitsArgs {
-    /// ID of the account, or email address of its owner
-    #[arg(long)]
+    /// ID of the account, or email address of the person who owns it
+    #[arg(long, value_name = "ACCOUNT")]
     account: AccountRef,
     /// Set a limit of this account; 0 means no limit. Repeat the option for several limits
     #[arg(long, value_name = "LIMIT=NUMBER", value_parser = limit_value)]
@@ -148,27 +148,6 @@ async fn create(command: &CommandContext, email: &str, operator: bool) -> anyhow
     Ok(())
 }
 
-/// Returns the URL of a magic link.
-fn url(command: &CommandContext, kind: MagicLinkKind, token: &Token) -> anyhow::Result<String> {
-    Ok(format!("{}{}", command.config.base_url()?, magic_links::path(kind, token)))
-}
-
-fn account_row((a, owners): &(Account, Vec<String>)) -> ListRow {
-    let (available, reserved) = (a.available.to_string(), a.reserved.to_string());
-    let document = json!({ "id": a.id.0, "name": a.name, "owners": owners, "currency": a.currency,
-        "available": available, "reserved": reserved, "createdAt": a.created_at.to_string() });
-    let money = |amount: &str| format!("{amount} {}", a.currency);
-    let cells = vec![
-        a.id.to_string(),
-        a.name.clone(),
-        owners.join(","),
-        money(&available),
-        money(&reserved),
-        output::time(a.created_at),
-    ];
-    ListRow { document, cells }
-}
-
 /// Changes limits of an account, then prints all of them.
 async fn limits(command: &CommandContext, what: &LimitsArgs) -> anyhow::Result<()> {
     let cx = &command.context;
@@ -186,13 +165,35 @@ async fn limits(command: &CommandContext, what: &LimitsArgs) -> anyhow::Result<(
 
 fn limit_row(limit: LimitUse) -> ListRow {
     let LimitUse { limit, max, overridden, used } = limit;
-    let name = limit.name();
-    let document = json!({ "limit": name, "max": max, "used": used, "overridden": overridden });
+    let document =
+        json!({ "limit": limit.name(), "max": max, "used": used, "overridden": overridden });
+    let origin = if overridden { "set for this account" } else { "default" };
     let cells = vec![
-        name.to_owned(),
-        used.map(|used| used.to_string()).unwrap_or_default(),
+        limit.name().to_owned(),
+        used.map_or_else(|| "-".to_owned(), |used| used.to_string()),
         max.map_or_else(|| "no limit".to_owned(), |max| max.to_string()),
-        if overridden { "account" } else { "default" }.to_owned(),
+        origin.to_owned(),
+    ];
+    ListRow { document, cells }
+}
+
+/// Returns the URL of a magic link.
+fn url(command: &CommandContext, kind: MagicLinkKind, token: &Token) -> anyhow::Result<String> {
+    Ok(format!("{}{}", command.config.base_url()?, magic_links::path(kind, token)))
+}
+
+fn account_row((a, owners): &(Account, Vec<String>)) -> ListRow {
+    let (available, reserved) = (a.available.to_string(), a.reserved.to_string());
+    let document = json!({ "id": a.id.0, "name": a.name, "owners": owners, "currency": a.currency,
+        "available": available, "reserved": reserved, "createdAt": a.created_at.to_string() });
+    let money = |amount: &str| format!("{amount} {}", a.currency);
+    let cells = vec![
+        a.id.to_string(),
+        a.name.clone(),
+        owners.join(","),
+        money(&available),
+        money(&reserved),
+        output::time(a.created_at),
     ];
     ListRow { document, cells }
 }

@@ -2,7 +2,7 @@
 
 use crate::commands::cli::ConfigArgs;
 use crate::safety::{self, Assessment};
-use crate::{config, output};
+use crate::{config, data_dir, output};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,6 +16,7 @@ pub(crate) fn run(
     if args.check {
         let mut found = safety::assess(&loaded.config)?;
         found.warnings.extend(config::unknown_variables());
+        found.warnings.extend(data_dir::warning(&loaded.config));
         return Ok(report(&found, as_json));
     }
     match as_json {

@@ -8,14 +8,11 @@ use clap::Args;
 use heliograph_domain::account_ref::AccountRef;
 use heliograph_domain::fields::CreditNote;
 use heliograph_domain::money::Amount;
-use heliograph_service::identity::accounts;
+use heliograph_service::identity::accounts::{self, MAX_CREDIT};
 use heliograph_service::kernel::audit::Actor;
 use heliograph_service::kernel::error::Error;
 use serde_json::json;
 use std::process::ExitCode;
-
-/// The largest amount per command, one billion: more is a typing error.
-const MAX_AMOUNT: Amount = Amount(1_000_000_000_000_000);
 
 /// The arguments of `heliograph credit`.
 #[derive(Args, Debug)]
@@ -39,8 +36,8 @@ pub(crate) async fn run(command: &CommandContext, what: &CreditArgs) -> anyhow::
     if what.amount == Amount::ZERO {
         return Err(UsageError::error("the amount must not be zero"));
     }
-    if what.amount > MAX_AMOUNT || what.amount < -MAX_AMOUNT {
-        let text = format!("the amount is limited to {MAX_AMOUNT} per command");
+    if what.amount > MAX_CREDIT || what.amount < -MAX_CREDIT {
+        let text = format!("the amount is limited to {MAX_CREDIT} per command");
         return Err(UsageError::error(text));
     }
     match accounts::credit(cx, &Actor::operator(account.id), what.amount, &what.note).await {

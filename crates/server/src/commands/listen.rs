@@ -108,7 +108,7 @@ pub(crate) async fn run(command: &CommandContext, what: ListenArgs) -> anyhow::R
     ));
     let listener = Listener {
         context: cx.clone(),
-        forwarder: target.map(|t| Forwarder::new(cx.resolver.clone(), t)),
+        forwarder: target.map(|t| Forwarder::new(cx.names.clone(), account.id, t)),
         endpoint,
         json: command.json,
         verbose: what.verbose,

@@ -6,6 +6,7 @@ use heliograph_carrier::smpp::command::status::{ESME_RINVBNDSTS, ESME_ROK};
 use heliograph_carrier::smpp::status::{StatusMap, StatusMeaning};
 use heliograph_domain::account_limit::{AccountLimit, AccountLimits};
 use heliograph_domain::account_ref::AccountRef;
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::egress_policy::{EgressPolicy, PortRange};
 use heliograph_domain::money::Amount;
 use heliograph_store::SealingKey;
@@ -266,6 +267,8 @@ pub(crate) struct CarrierConfig {
     #[serde(default)]
     pub(crate) rate: u32,
     #[serde(default)]
+    receipts: CarrierReceipts,
+    #[serde(default)]
     status_map: BTreeMap<String, CarrierStatus>,
 }
 
@@ -278,7 +281,28 @@ enum CarrierStatus {
     Throttled,
 }
 
+/// The delivery receipts of a carrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum CarrierReceipts {
+    #[default]
+    All,
+    First,
+    Last,
+    None,
+}
+
 impl CarrierConfig {
+    /// Returns the receipts that the carrier sends for a message of several parts.
+    pub(crate) const fn receipts(&self) -> ReceiptPolicy {
+        match self.receipts {
+            CarrierReceipts::All => ReceiptPolicy::All,
+            CarrierReceipts::First => ReceiptPolicy::First,
+            CarrierReceipts::Last => ReceiptPolicy::Last,
+            CarrierReceipts::None => ReceiptPolicy::None,
+        }
+    }
+
     /// Returns the meaning of the statuses that the carrier uses differently.
     pub(crate) fn status_map(&self) -> anyhow::Result<StatusMap> {
         let read = |(key, status): (&String, &CarrierStatus)| {
@@ -383,6 +407,7 @@ pub(crate) struct WebhooksConfig {
     #[serde(deserialize_with = "ports", serialize_with = "port_texts")]
     pub(crate) ports: Vec<PortRange>,
     pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) dns_servers: Vec<SocketAddr>,
     pub(crate) retention_days: u64,
 }
 
@@ -423,6 +448,7 @@ impl Default for WebhooksConfig {
             allow_private: Vec::new(),
             ports: EgressPolicy::DEFAULT_PORTS.into(),
             ca_file: None,
+            dns_servers: Vec::new(),
             retention_days: 30,
         }
     }

@@ -1,9 +1,11 @@
 //! Validates ranges, uniqueness and dependencies between keys of the configuration.
 
 use crate::config::secret::ConfigSecret;
-use crate::config::{CarrierKind, Config};
+use crate::config::{CarrierKind, Config, OptoutsConfig};
 use anyhow::bail;
 use heliograph_domain::money::Amount;
+use heliograph_domain::text;
+use heliograph_domain::wording::limits;
 
 impl Config {
     /// Validates ranges, uniqueness and dependencies between keys.
@@ -31,6 +33,7 @@ impl Config {
         self.validate_carriers()?;
         self.validate_routes()?;
         self.validate_numbers()?;
+        self.validate_replies()?;
         if !(1..=30).contains(&self.webhooks.timeout_seconds) {
             bail!("webhooks.timeout_seconds must be from 1 to 30");
         }
@@ -88,9 +91,37 @@ impl Config {
             if c.kind == CarrierKind::Smpp && c.host.is_empty() {
                 bail!("carriers: '{}' needs a host", c.name);
             }
+            // The longest values that fit into a bind (SMPP 3.4 §4.1.5).
+            for (key, text, longest) in
+                [("system_id", &c.system_id, 15), ("system_type", &c.system_type, 12)]
+            {
+                if text.len() > longest || text.chars().any(char::is_control) {
+                    bail!(
+                        "carriers: the {key} of '{}' must have at most {longest} bytes, without control characters",
+                        c.name
+                    );
+                }
+            }
             c.status_map()?;
             if c.window == 0 {
                 bail!("carriers: the window of '{}' must be at least 1", c.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rejects replies to keywords that could not be sent.
+    fn validate_replies(&self) -> anyhow::Result<()> {
+        let OptoutsConfig { stop_reply, start_reply, help_reply } = &self.optouts;
+        for (key, text) in
+            [("stop_reply", stop_reply), ("start_reply", start_reply), ("help_reply", help_reply)]
+        {
+            let parts = text::measure(text).parts;
+            if parts > text::MAX_PARTS {
+                bail!("optouts.{key}: {}", limits::message_parts(parts, text::MAX_PARTS));
+            }
+            if text.contains('\0') {
+                bail!("optouts.{key} must not contain the character NUL");
             }
         }
         Ok(())

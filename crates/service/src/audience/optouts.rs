@@ -271,6 +271,7 @@ pub async fn add(
         return asked.concurrent_answer(cx).await;
     }
     tx.commit().await?;
+    cx.limits.count_rows(caller.account, usize::from(new));
     Ok(IdempotentOutcome::Fresh(done))
 }
 
@@ -290,13 +291,22 @@ pub async fn add_one(
     }
 }
 
-/// Adds imported numbers, each with a note, to a list; returns how many are new. Existing entries
+/// Numbers to import.
+#[derive(Clone, Debug)]
+pub struct OptoutImport<'a> {
+    /// The numbers, each with a note.
+    pub numbers: Vec<(Recipient, Option<Note>)>,
+    /// The member who imports them in the dashboard.
+    pub by: Option<&'a Actor>,
+}
+
+/// Adds imported numbers to a list; returns how many are new. Existing entries
 /// keep their evidence.
 pub async fn import(
     cx: &Context,
     caller: &Caller,
     which: OptoutListRef,
-    numbers: Vec<(Recipient, Option<Note>)>,
+    import: OptoutImport<'_>,
     asked: IdempotentRequest<'_, usize>,
 ) -> Result<IdempotentOutcome<usize>> {
     caller.require_scope(Scope::Manage)?;
@@ -304,10 +314,10 @@ pub async fn import(
         return Ok(IdempotentOutcome::Replayed(answer));
     }
     // The list must exist even when there is nothing to add.
-    let made = find(&mut cx.db.read().await?, caller, which).await?.id;
-    account_limits::require_row_room(cx, caller.account, numbers.len()).await?;
+    let made = find(&mut cx.db.read().await?, caller, which).await?;
+    account_limits::require_row_room(cx, caller.account, import.numbers.len()).await?;
     let mut added = 0;
-    for batch in numbers.chunks(BATCH) {
+    for batch in import.numbers.chunks(BATCH) {
         let mut tx = cx.db.write().await?;
         let list = find(&mut tx, caller, which).await?.id;
         let at = cx.db.now();
@@ -324,11 +334,16 @@ pub async fn import(
         added += optouts::add(&mut tx, &rows).await?.len();
         tx.commit().await?;
     }
+    cx.limits.count_rows(caller.account, added);
     // Last, so that a repeated request completes an interrupted import.
     let mut tx = cx.db.write().await?;
-    if !asked.save(cx, &mut tx, made.0, &added).await? {
+    if !asked.save(cx, &mut tx, made.id.0, &added).await? {
         drop(tx);
         return asked.concurrent_answer(cx).await;
+    }
+    if let Some(actor) = import.by {
+        let detail = format!("{}: {added} added, {} in total", made.name, import.numbers.len());
+        audit::record(cx, &mut tx, actor, AuditAction::OptoutsImported, &detail).await?;
     }
     tx.commit().await?;
     Ok(IdempotentOutcome::Fresh(added))

@@ -89,15 +89,14 @@ pub async fn apply(deps: &WriterDeps, tx: &mut Tx, batch: &Batch) -> StoreResult
     let outcomes = accept::check(tx, &batch.accepts, now).await?;
     // Before the claims, which could lease the messages to be cancelled.
     let cancelled = cancel::apply(tx, &batch.cancels, &mut changes).await?;
-    let settlements: Vec<_> = batch.progress.iter().flat_map(|c| &c.progress.settlements).collect();
-    let receipts: Vec<_> = batch.progress.iter().flat_map(|c| &c.progress.receipts).collect();
-    progress::record(tx, &settlements, &receipts, now, &mut changes).await?;
+    let progress: Vec<_> = batch.progress.iter().map(|c| &c.progress).collect();
+    progress::record(tx, &progress, now, &mut changes).await?;
     for renew in &batch.renewals {
         queue::renew(tx, &renew.leases, now.after(LEASE)).await?;
     }
     let mut claimed = Vec::with_capacity(batch.claims.len());
     for c in &batch.claims {
-        claimed.push(dispatch::claim(tx, cx.node, c, now, &mut changes).await?);
+        claimed.push(dispatch::claim(cx, tx, c, now, &mut changes).await?);
     }
     for expire in &batch.expiries {
         for key in queue::expire(tx, &expire.entries, now).await? {
@@ -241,7 +240,7 @@ async fn process_deliveries(
     }
     let mut collected = Vec::with_capacity(batch.delivery_claims.len());
     for c in &batch.delivery_claims {
-        let found = deliveries::claim(tx, cx.node, c, now).await?;
+        let found = deliveries::claim(cx, tx, c, now).await?;
         let events = deliveries::load_events(tx, &found).await?;
         // The subject of the event was deleted: there is nothing left to deliver.
         let orphaned = found.iter().zip(&events).filter(|(_, event)| event.is_none());

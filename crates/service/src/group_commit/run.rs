@@ -8,6 +8,7 @@ use crate::kernel::commands::command::Batch;
 use crate::kernel::metrics::metrics;
 use crate::kernel::writer::Inbox;
 use async_recursion::async_recursion as boxed;
+use heliograph_domain::log_limit::LogLimit;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::messaging::messages;
 use heliograph_store::{Db, StoreError, StoreResult};
@@ -18,6 +19,10 @@ use std::time::Instant;
 const BATCH: usize = 512;
 /// The number of times that a batch is retried after a conflict with another node's transaction.
 const CONFLICTS: u32 = 5;
+
+static UNAVAILABLE: LogLimit = LogLimit::new();
+static FAILED: LogLimit = LogLimit::new();
+static HALVED: LogLimit = LogLimit::new();
 
 /// Runs the writer until all handles are gone and every queued command is written.
 #[boxed]
@@ -44,15 +49,23 @@ async fn write(deps: &WriterDeps, batch: Batch) {
         match attempt(deps, &batch).await {
             Ok(replies) => batch::answer(deps, batch, replies),
             Err(e @ (StoreError::Unavailable(_) | StoreError::CommitLost(_))) => {
-                tracing::warn!(error = %e, commands = batch.len(), "failed to commit a batch");
+                if let Some(omitted) = UNAVAILABLE.admit() {
+                    let commands = batch.len();
+                    tracing::warn!(error = %e, commands, omitted, "failed to commit a batch");
+                }
                 batch.refuse(&e);
             }
             Err(e) if batch.len() <= 1 => {
-                tracing::error!(error = %e, "failed to commit a command");
+                if let Some(omitted) = FAILED.admit() {
+                    tracing::error!(error = %e, omitted, "failed to commit a command");
+                }
                 batch.refuse(&e);
             }
             Err(e) => {
-                tracing::warn!(error = %e, commands = batch.len(), "batch failed, retrying it in halves");
+                if let Some(omitted) = HALVED.admit() {
+                    let commands = batch.len();
+                    tracing::warn!(error = %e, commands, omitted, "batch failed, retrying it in halves");
+                }
                 let (first, second) = batch.split();
                 waiting.extend([second, first].into_iter().filter(|b| b.len() > 0));
             }

@@ -219,6 +219,7 @@ pub async fn operator_caller(cx: &Context, account: &Account, mode: Mode) -> Res
         mode,
         scopes: Scopes::ALL,
         key: None,
+        user: None,
         currency: account.currency.clone(),
         optout_list: list.await?.ok_or(Error::NotFound)?.id,
     })
@@ -235,6 +236,9 @@ pub async fn balance(cx: &Context, caller: &Caller) -> Result<(Amount, Amount)> 
     let mut conn = cx.db.read().await?;
     accounts::balance(&mut conn, caller.account).await?.ok_or(Error::NotFound)
 }
+
+/// The largest amount of one credit or debit, a million: more is a typing error.
+pub const MAX_CREDIT: Amount = Amount(1_000_000_000_000);
 
 /// Credits an account manually, or debits it with a negative amount; the balance never falls below
 /// zero. `actor` names the account.

@@ -121,6 +121,7 @@ impl Keyring {
             mode: key.mode,
             scopes: key.scopes,
             key: Some(key.id),
+            user: None,
             currency,
             optout_list,
         });
@@ -252,6 +253,7 @@ async fn insert(
         mode,
         scopes,
         name: name.to_string(),
+        prefix: secret.prefix().to_owned(),
         created_at,
         revoked_at: None,
         last_used_at: None,

@@ -44,6 +44,7 @@ impl AuthenticatedUser {
             mode: self.details.session.mode,
             scopes: self.details.role.scopes(),
             key: None,
+            user: Some(self.details.session.user),
             currency: self.details.currency.clone(),
             optout_list: self.details.optout_list,
         }

@@ -121,6 +121,13 @@ impl LimitTable {
         Ok(())
     }
 
+    /// Counts rows that were stored after [`require_row_room`].
+    pub fn count_rows(&self, account: AccountId, more: usize) {
+        if let Some(used) = self.usage().get_mut(&account) {
+            used.stored_rows.used += u64::try_from(more).unwrap_or(u64::MAX);
+        }
+    }
+
     /// Returns the error of an account that has reached a limit.
     pub fn reached(&self, account: AccountId, limit: AccountLimit) -> Error {
         let counted = self.usage().get(&account).and_then(|used| match limit {

@@ -138,6 +138,8 @@ codes! {
         MessageCancelled = "message_cancelled",
         /// A number was added to an opt-out list at the command line.
         OptoutAdded = "optout_added",
+        /// Numbers were imported into an opt-out list.
+        OptoutsImported = "optouts_imported",
         /// A number was removed from an opt-out list.
         OptoutRemoved = "optout_removed",
         /// An opt-out list was removed.

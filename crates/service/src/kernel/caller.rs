@@ -2,7 +2,7 @@
 
 use crate::kernel::error::{Error, Result};
 use heliograph_domain::account::{Mode, Scope, Scopes};
-use heliograph_domain::id::{AccountId, ApiKeyId, OptoutListId};
+use heliograph_domain::id::{AccountId, ApiKeyId, OptoutListId, UserId};
 
 /// The account, mode and permissions of a request made by an API key or in the dashboard.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +15,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// The API key; `None` for requests of the dashboard.
     pub key: Option<ApiKeyId>,
+    /// The user of the dashboard; `None` for API keys.
+    pub user: Option<UserId>,
     /// The account's currency, ISO 4217.
     pub currency: String,
     /// The account's default opt-out list in this mode; it never changes.

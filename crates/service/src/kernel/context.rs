@@ -2,15 +2,18 @@
 
 use crate::kernel::account_limits::LimitTable;
 use crate::kernel::error::{Error, Result};
+use crate::kernel::name_resolution::NameResolution;
 use crate::kernel::notifier::ChangeNotifier;
 use heliograph_domain::carrier::RoutingTable;
-use heliograph_domain::egress_policy::{EgressPolicy, Resolver};
+use heliograph_domain::egress_policy::EgressPolicy;
 use heliograph_domain::fields::MessageText;
-use heliograph_domain::id::{CarrierId, Ids, NodeId};
+use heliograph_domain::id::{AccountId, CarrierId, Ids, NodeId};
+use heliograph_domain::originator::{BadOriginator, Originator};
 use heliograph_domain::rate::Rates;
 use heliograph_domain::secret::{Random, Token};
 use heliograph_domain::time::{Clock, Timestamp};
 use heliograph_store::Db;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -30,7 +33,7 @@ pub struct Context {
     /// Notifies open dashboard pages when something of their account changed.
     pub notifier: ChangeNotifier,
     /// Resolves the hosts of webhook endpoints.
-    pub resolver: Arc<dyn Resolver>,
+    pub names: NameResolution,
     /// The number of this node, which owns its leases.
     pub node: NodeId,
     /// The limits of all accounts.
@@ -48,6 +51,8 @@ pub struct Settings {
     pub rates: Rates,
     /// The simulated carrier, which handles all test messages.
     pub simulated: CarrierId,
+    /// The accounts of the assigned numbers.
+    pub number_owners: NumberOwners,
     /// The automatic replies to STOP, START and HELP.
     pub keyword_replies: KeywordReplies,
     /// The settings of signing up and of links in mails.
@@ -66,6 +71,31 @@ pub struct Settings {
     pub test_message_retention: Option<Duration>,
     /// The time for which live messages are kept; `None` keeps them.
     pub live_message_retention: Option<Duration>,
+}
+
+/// The accounts of the assigned numbers. A node reads them at its start and every ten seconds.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct NumberOwners(pub HashMap<String, AccountId>);
+
+impl NumberOwners {
+    /// Returns whether an account may send messages from this originator: not from a number of
+    /// another account, which would receive the replies.
+    pub fn allow(&self, account: AccountId, originator: &Originator) -> bool {
+        self.0.get(originator.as_str()).is_none_or(|owner| *owner == account)
+    }
+
+    /// Parses the originator of a reply. An assigned number of the account is used as it is, also if
+    /// it is neither a usual short code nor an international number.
+    pub fn originator(
+        &self,
+        account: AccountId,
+        text: &str,
+    ) -> std::result::Result<Originator, BadOriginator> {
+        match self.0.get(text) {
+            Some(owner) if *owner == account => Ok(Originator::from_stored(text.to_owned())),
+            _ => text.parse(),
+        }
+    }
 }
 
 /// Settings of signing up and of links in mails.

@@ -66,6 +66,9 @@ pub enum Error {
     /// No live message can be sent to this number.
     #[error("destination not allowed: {0:?}")]
     DestinationNotAllowed(DestinationReason),
+    /// The originator is a number that is assigned to another account.
+    #[error("sender not allowed")]
+    SenderNotAllowed,
     /// The text needs more message parts than allowed.
     #[error("too many parts: {parts}, allowed: {allowed}")]
     TooManyParts {

@@ -29,6 +29,8 @@ pub struct Metrics {
     pub inbound_unclaimed: IntCounter,
     /// Carrier events that could not be committed and were set aside.
     pub set_aside: IntCounter,
+    /// Ids that a carrier gave to two messages to the same recipient, by `carrier`, its number.
+    pub reused_ids: IntCounterVec,
     /// Failed messages by `reason`, the failure code.
     pub messages_failed: IntCounterVec,
     /// Webhook delivery attempts by `result`: delivered, failed or postponed.
@@ -95,6 +97,11 @@ impl Metrics {
             set_aside: counter(
                 "carrier_events_set_aside_total",
                 "Outcomes, receipts and inbound messages that could not be committed.",
+            )?,
+            reused_ids: counters(
+                "carrier_reused_ids_total",
+                "Message ids that a carrier gave to two messages to the same recipient.",
+                "carrier",
             )?,
             messages_failed: counters(
                 "messages_failed_total",

@@ -9,6 +9,7 @@ pub mod error;
 pub mod idempotency;
 pub mod local_queue;
 pub mod metrics;
+pub mod name_resolution;
 pub mod notifier;
 pub mod security_log;
 pub mod writer;

@@ -11,13 +11,16 @@ use heliograph_domain::message::{Message, MessageState};
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_store::audience::optouts;
+use heliograph_store::messaging::conversations;
+use heliograph_store::messaging::conversations::ConversationHead;
+pub use heliograph_store::messaging::conversations::ConversationPage;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::messaging::messages;
 use heliograph_store::messaging::messages::MessageFilter;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
-/// The number of newest messages that are searched for the latest conversations.
+/// The number of newest messages that are searched for the people who were written to last.
 const NEWEST: usize = 500;
 
 /// A message of a conversation.
@@ -35,14 +38,6 @@ impl ConversationEntry {
         match self {
             Self::Sent(sent) => sent.0.id.0,
             Self::Received(m) => m.id.0,
-        }
-    }
-
-    /// Returns the person's number; `None` for alphanumeric senders and short codes.
-    fn person(&self) -> Option<Recipient> {
-        match self {
-            Self::Sent(sent) => Some(sent.0.recipient),
-            Self::Received(m) => Recipient::from_digits(&m.from),
         }
     }
 }
@@ -84,39 +79,59 @@ pub async fn recent_recipients(
     Ok(last.into_iter().map(person).collect())
 }
 
-/// A person and the last message of the conversation.
+/// A person and their last message.
 #[derive(Clone, Debug)]
 pub struct Conversation {
     /// The person's number.
     pub number: Recipient,
-    /// The last message of either side.
-    pub last: ConversationEntry,
+    /// The person's last message.
+    pub last: InboundMessage,
+    /// True if no member has read the last message.
+    pub unread: bool,
     /// True if the person is on the default opt-out list.
     pub opted_out: bool,
 }
 
-/// Returns the latest conversations, at most `limit`, the latest first. Only the newest messages in
-/// each direction are searched, so that the cost does not grow with their number.
-#[boxed]
-pub async fn latest(cx: &Context, caller: &Caller, limit: usize) -> Result<Vec<Conversation>> {
+/// Returns a page of the conversations, the latest inbound message first. A search reads at most
+/// 10,000 conversations.
+pub async fn list(
+    cx: &Context,
+    caller: &Caller,
+    page: ConversationPage<'_>,
+) -> Result<Vec<Conversation>> {
     caller.require_scope(Scope::Read)?;
     let mut conn = cx.db.read().await?;
-    let whose = (caller.account, caller.mode);
-    let newest = MessageId(Uuid::max());
-    let sent = messages::list(&mut conn, whose, &MessageFilter::default(), newest, NEWEST).await?;
-    let most = i64::try_from(NEWEST).unwrap_or(i64::MAX);
-    let received = inbound_messages::newest(&mut conn, whose, most).await?;
-    let mut met = HashSet::new();
-    let mut last = merged(sent.messages, received);
-    last.reverse();
-    let mut last: Vec<_> = last.into_iter().filter_map(|b| Some((b.person()?, b))).collect();
-    last.retain(|(number, _)| met.insert(*number));
-    last.truncate(limit);
-    let pairs: Vec<_> = last.iter().map(|(number, _)| (caller.optout_list, *number)).collect();
+    let heads = conversations::list(&mut conn, (caller.account, caller.mode), page).await?;
+    let keys: Vec<_> = heads.iter().map(|head| (head.account, head.last_inbound)).collect();
+    let last = inbound_messages::get_many(&mut conn, &keys).await?;
+    let mut last: HashMap<_, _> = last.into_iter().map(|m| (m.id, m)).collect();
+    let pairs: Vec<_> = heads.iter().map(|head| (caller.optout_list, head.person)).collect();
     let out: HashSet<_> = conn.query_many(optouts::listed(&pairs)).await?.into_iter().collect();
-    let is_out = |number| out.contains(&(caller.optout_list, number));
-    let talk = |(number, last)| Conversation { number, last, opted_out: is_out(number) };
-    Ok(last.into_iter().map(talk).collect())
+    let conversation = |head: &ConversationHead| {
+        Some(Conversation {
+            number: head.person,
+            last: last.remove(&head.last_inbound)?,
+            unread: head.read_up_to < head.last_inbound,
+            opted_out: out.contains(&(caller.optout_list, head.person)),
+        })
+    };
+    Ok(heads.iter().filter_map(conversation).collect())
+}
+
+/// Marks a conversation as read, if the caller may answer it. Someone who can only read leaves the
+/// mark to those who can.
+#[boxed]
+pub async fn mark_read(cx: &Context, caller: &Caller, person: Recipient) -> Result<()> {
+    if !caller.scopes.allow(Scope::Send) {
+        return Ok(());
+    }
+    let whose = (caller.account, caller.mode);
+    if !conversations::is_unread(&mut cx.db.read().await?, whose, person).await? {
+        return Ok(());
+    }
+    let mut tx = cx.db.write().await?;
+    conversations::mark_read(&mut tx, whose, person).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Merges both directions, the oldest message first.
@@ -166,7 +181,8 @@ pub async fn reply_originator(
     let sender = person.to_string();
     let last = (InboundId(Uuid::max()), 1);
     let received = inbound_messages::list_for_sender(&mut conn, whose, &sender, last).await?;
-    if let Some(Ok(number)) = received.first().map(|m| m.to.parse()) {
+    let owners = &cx.settings().number_owners;
+    if let Some(Ok(number)) = received.first().map(|m| owners.originator(caller.account, &m.to)) {
         return Ok(Some(number));
     }
     let filter = MessageFilter { recipient: Some(person), ..MessageFilter::default() };

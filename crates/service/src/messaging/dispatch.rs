@@ -8,7 +8,8 @@ use crate::kernel::local_queue;
 use crate::kernel::metrics::metrics;
 use crate::messaging::progress::MessageChanges;
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::id::{CarrierId, NodeId};
+use heliograph_domain::carrier::ReceiptPolicy;
+use heliograph_domain::id::CarrierId;
 use heliograph_domain::lease::{LEASE, LeasedMessage};
 use heliograph_domain::message::{Failure, FailureCode, MessageEvent};
 use heliograph_domain::phone::Recipient;
@@ -38,15 +39,21 @@ pub type DispatchQueue = local_queue::LocalQueue<DispatchItem>;
 /// possible duplicates.
 #[boxed]
 pub async fn claim(
+    cx: &Context,
     tx: &mut Conn,
-    node: NodeId,
     claim: &ClaimMessages,
     now: Timestamp,
     changes: &mut MessageChanges,
 ) -> StoreResult<(Vec<LeasedMessage>, bool)> {
     let limit = claim.room.num_permits();
-    let wanted =
-        queue::QueueClaim { node, carrier: claim.carrier, now, until: now.after(LEASE), limit };
+    let wanted = queue::QueueClaim {
+        node: cx.node,
+        carrier: claim.carrier,
+        now,
+        now_for_own: cx.db.now_for_own_leases(),
+        until: now.after(LEASE),
+        limit,
+    };
     let (found, more) = queue::claim(tx, &wanted).await?;
     let (mut leased, expired): (Vec<LeasedMessage>, Vec<LeasedMessage>) =
         found.into_iter().partition(|l| l.message.expires_at > now);
@@ -136,7 +143,8 @@ pub(crate) fn assign_slots(
         .collect()
 }
 
-/// Returns the outcome of a message from the outcomes of its submitted parts.
+/// Returns the outcome of a message from the outcomes of its submitted parts, at a carrier that sends
+/// a receipt for each.
 pub fn evaluate_outcomes(leased: &LeasedMessage, outcomes: Vec<(u8, SubmitOutcome)>) -> Settlement {
     let mut then = NextStep::Done;
     let mut accepted_parts = Vec::new();
@@ -152,6 +160,7 @@ pub fn evaluate_outcomes(leased: &LeasedMessage, outcomes: Vec<(u8, SubmitOutcom
         originator: Recipient::from_digits(leased.message.originator.as_str()),
         parts: leased.message.parts,
         accepted_parts,
+        receipts: ReceiptPolicy::All,
         next: then,
     }
 }

@@ -7,12 +7,12 @@ use crate::messaging::inbound;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::fields::ReplyText;
-use heliograph_domain::id::MessageId;
+use heliograph_domain::originator::{Originator, OriginatorKind};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::messaging::handset_replies;
 pub use heliograph_store::messaging::handset_replies::HandsetReply;
-use heliograph_store::messaging::messages::{self, MessageFilter};
+use heliograph_store::messaging::messages;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -21,34 +21,50 @@ const BATCH: i64 = 100;
 /// The age at which a reply is dropped that the simulated SMSC could not accept.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Queues `text` as a reply of the handset to the last originator that wrote to it; a repeated `id`
-/// has no effect. The engine of any node hands the reply to its simulated SMSC.
+/// A thread of a virtual handset: the messages between it and one sender.
+#[derive(Clone, Debug)]
+pub struct HandsetThread {
+    /// The handset's number.
+    pub handset: Recipient,
+    /// The sender.
+    pub originator: Originator,
+}
+
+impl HandsetThread {
+    /// Returns whether the handset can reply: a phone cannot write to a name.
+    pub fn can_reply(&self) -> bool {
+        self.originator.kind() != OriginatorKind::Alphanumeric
+    }
+}
+
+/// Queues `text` as a reply of the handset in a thread; a repeated `id` has no effect. The engine of
+/// any node hands the reply to its simulated SMSC.
 ///
 /// # Errors
-/// [`Error::NotFound`] when no message was sent to that handset.
+/// [`Error::NotFound`] when no message was sent to that handset from this originator, or when it is
+/// a name.
 #[boxed]
 pub async fn reply(
     cx: &Context,
     caller: &Caller,
     id: Uuid,
-    handset: Recipient,
+    thread: HandsetThread,
     text: ReplyText,
 ) -> Result<()> {
     caller.require_scope(Scope::Send)?;
-    if caller.mode != Mode::Test {
+    if caller.mode != Mode::Test || !thread.can_reply() {
         return Err(Error::NotFound);
     }
-    let filter = MessageFilter { recipient: Some(handset), ..MessageFilter::default() };
+    let HandsetThread { handset, originator } = thread;
     let whose = (caller.account, caller.mode);
-    let newest = MessageId(Uuid::max());
     let mut tx = cx.db.write().await?;
-    let last = messages::list(&mut tx, whose, &filter, newest, 1).await?;
-    let (last, _) = last.messages.into_iter().next().ok_or(Error::NotFound)?;
+    let last = messages::latest_between(&mut tx, whose, handset, originator.as_str()).await?;
+    last.ok_or(Error::NotFound)?;
     let reply = HandsetReply {
         id,
         account: caller.account,
         handset,
-        originator: last.originator.as_str().to_owned(),
+        originator: originator.to_string(),
         text: text.into_string(),
         at: cx.db.now(),
     };

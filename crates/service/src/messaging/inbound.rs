@@ -13,11 +13,14 @@ use heliograph_domain::inbound_message::InboundMessage;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::stats::{Measure, Tally};
 use heliograph_domain::time::Timestamp;
+use heliograph_store::messaging::conversations::{self, ConversationHead};
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::messaging::inbound_parts::{self, InboundPart, PartGroup};
 use heliograph_store::messaging::messages;
 use heliograph_store::operations::numbers;
 use heliograph_store::{Conn, StoreResult};
+use std::collections::BTreeMap;
+use uuid::Uuid;
 
 /// The inbound messages of one transaction.
 #[derive(Debug, Default)]
@@ -70,9 +73,10 @@ pub async fn receive(
                 let message = resolve(cx, tx, whole, now).await?;
                 let done = keywords::apply(cx, tx, &message, now).await?;
                 if message.account != inbound_messages::UNASSIGNED {
-                    let whose = (message.account, message.mode);
-                    taken.tally.add(whose, Measure::Inbound, 1);
-                    taken.tally.add(whose, Measure::OptedOut, done.opted_out.into());
+                    taken.tally.add((message.account, message.mode), Measure::Inbound, 1);
+                }
+                for account in done.opted_out {
+                    taken.tally.add((account, message.mode), Measure::OptedOut, 1);
                 }
                 confirmations.extend(done.confirmation);
                 taken.messages.push(message);
@@ -82,7 +86,23 @@ pub async fn receive(
     }
     let all: Vec<_> = taken.messages.iter().collect();
     inbound_messages::insert(tx, &all).await?;
+    conversations::upsert(tx, &conversation_heads(&taken.messages)).await?;
     Ok(taken)
+}
+
+/// Returns the conversations of these messages, in the order of their keys, so that two nodes never
+/// deadlock. Alphanumeric senders and messages without an account have none.
+pub fn conversation_heads(messages: &[InboundMessage]) -> Vec<ConversationHead> {
+    let mut heads = BTreeMap::new();
+    for message in messages.iter().filter(|m| m.account != inbound_messages::UNASSIGNED) {
+        let Some(person) = Recipient::from_digits(&message.from) else { continue };
+        let (account, mode, last_inbound) = (message.account, message.mode, message.id);
+        let read_up_to = InboundId(Uuid::nil());
+        let head = ConversationHead { account, mode, person, last_inbound, read_up_to };
+        let newest = heads.entry((account.0, mode.code(), person.to_string())).or_insert(head);
+        newest.last_inbound = newest.last_inbound.max(last_inbound);
+    }
+    heads.into_values().collect()
 }
 
 /// Returns the messages completed by an incoming part: none while a part is missing, and two when

@@ -15,14 +15,14 @@ use crate::messaging::cancel;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::{Mode, Scope};
 use heliograph_domain::fields::{MaxParts, MessageText, Reference, Validity};
-use heliograph_domain::id::{AccountId, ApiKeyId, MessageId, OptoutListId};
+use heliograph_domain::id::{AccountId, ApiKeyId, MessageId, OptoutListId, UserId};
 use heliograph_domain::message::{Message, MessageState, MessageStatus, NotCancellableReason};
 use heliograph_domain::money::Amount;
 use heliograph_domain::originator::Originator;
 use heliograph_domain::phone::Recipient;
 use heliograph_store::audience::optouts;
 use heliograph_store::idempotency::{self, ScopedKey};
-use heliograph_store::identity::{accounts, api_keys};
+use heliograph_store::identity::{accounts, api_keys, users};
 use heliograph_store::messaging::messages;
 pub use heliograph_store::messaging::messages::{MessageFilter, MessagePage};
 use heliograph_store::messaging::parts;
@@ -108,16 +108,20 @@ async fn shortfall(cx: &Context, caller: &Caller, price: Amount) -> Result<Short
 /// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::Scope`].
 pub fn quote(cx: &Context, caller: &Caller, send: &SendRequest) -> Result<price::Quote> {
     caller.require_scope(Scope::Send)?;
-    price::quote(&cx.settings(), caller.mode, send.recipient, send.text.as_str(), send.max_parts)
+    let settings = cx.settings();
+    if !settings.number_owners.allow(caller.account, &send.originator) {
+        return Err(Error::SenderNotAllowed);
+    }
+    price::quote(&settings, caller.mode, send.recipient, send.text.as_str(), send.max_parts)
 }
 
 /// Accepts a message: when this returns, the message is durable and will be sent.
 ///
 /// # Errors
-/// [`Error::TooManyParts`], [`Error::DestinationNotAllowed`], [`Error::PriceNotCovered`],
-/// [`Error::RecipientOptedOut`], [`Error::LimitReached`], [`Error::IdempotencyKeyReused`], and
-/// [`Error::Unauthenticated`]
-/// when the API key was revoked meanwhile. Nothing was stored then.
+/// [`Error::SenderNotAllowed`], [`Error::TooManyParts`], [`Error::DestinationNotAllowed`],
+/// [`Error::PriceNotCovered`], [`Error::RecipientOptedOut`], [`Error::LimitReached`],
+/// [`Error::IdempotencyKeyReused`], and [`Error::Unauthenticated`] when the API key was revoked
+/// meanwhile. Nothing was stored then.
 pub async fn send(
     cx: &Context,
     writer: &Writer,
@@ -133,6 +137,7 @@ pub async fn send(
         account: caller.account,
         mode: caller.mode,
         key: caller.key,
+        user: caller.user,
         list: send.block_optout.then_some(caller.optout_list),
     };
     let message = Arc::new(compose(cx, &sender, send, quote));
@@ -168,8 +173,10 @@ pub async fn send(
 #[boxed]
 pub async fn send_keyword_reply(cx: &Context, writer: &Writer, answer: KeywordReply) -> Result<()> {
     let KeywordReply { account, mode, from, to, text } = answer;
-    let quote = price::quote(&cx.settings(), mode, to, text.as_str(), None)?;
-    let originator = from.parse().map_err(|_| Error::NotFound)?;
+    let settings = cx.settings();
+    let quote = price::quote(&settings, mode, to, text.as_str(), None)?;
+    let originator = settings.number_owners.originator(account, &from);
+    let originator = originator.map_err(|_| Error::NotFound)?;
     let send = SendRequest {
         originator,
         recipient: to,
@@ -179,8 +186,12 @@ pub async fn send_keyword_reply(cx: &Context, writer: &Writer, answer: KeywordRe
         max_parts: None,
         block_optout: false,
     };
-    let message =
-        Arc::new(compose(cx, &Sender { account, mode, key: None, list: None }, send, quote));
+    let message = Arc::new(compose(
+        cx,
+        &Sender { account, mode, key: None, user: None, list: None },
+        send,
+        quote,
+    ));
     let (reply, answer) = oneshot::channel();
     writer.try_send(Command::Accept(Accept { message, idempotency: None, reply }))?;
     match answer.await.map_err(|_| Error::Overloaded("shutting down".to_owned()))?? {
@@ -194,6 +205,7 @@ struct Sender {
     account: AccountId,
     mode: Mode,
     key: Option<ApiKeyId>,
+    user: Option<UserId>,
     /// The opt-out list that the message enforces.
     list: Option<OptoutListId>,
 }
@@ -205,6 +217,7 @@ fn compose(cx: &Context, sender: &Sender, send: SendRequest, quote: price::Quote
         account: sender.account,
         mode: sender.mode,
         api_key: sender.key,
+        sent_by: sender.user,
         campaign: None,
         recipient: send.recipient,
         originator: send.originator,
@@ -234,6 +247,8 @@ pub struct MessageDetail {
     /// The name of the API key that sent it; `None` when the dashboard or the service itself sent
     /// it.
     pub key: Option<String>,
+    /// The email address of the user who sent it from the dashboard.
+    pub user: Option<String>,
     /// The accepted parts, counted from 1, each with whether it was delivered; kept for multipart
     /// messages.
     pub parts: Vec<(i16, bool)>,
@@ -248,11 +263,15 @@ pub async fn detail(cx: &Context, caller: &Caller, message: &Message) -> Result<
         Some(key) => api_keys::name(&mut conn, caller.account, key).await?,
         None => None,
     };
+    let user = match message.sent_by {
+        Some(user) => users::by_id(&mut conn, user).await?.map(|user| user.email),
+        None => None,
+    };
     let parts = match message.parts {
         ..=1 => Vec::new(),
         _ => parts::list(&mut conn, caller.account, message.id).await?,
     };
-    Ok(MessageDetail { key, parts })
+    Ok(MessageDetail { key, user, parts })
 }
 
 /// Returns the caller's messages below `before` that match the filter, the newest first, and the id

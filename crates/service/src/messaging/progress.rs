@@ -7,14 +7,14 @@
 mod matching;
 
 use crate::billing::charging::BalanceChanges;
-use crate::kernel::commands::progress::{NextStep, Settlement};
+use crate::kernel::commands::progress::{NextStep, Progress, Settlement};
 use crate::kernel::metrics::metrics;
 use crate::messaging::progress::matching::UnmatchedReceipts;
 use crate::webhooks::events::EndedMessage;
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::id::{AccountId, CarrierId, MessageId, PartKey};
+use heliograph_domain::id::{ALL_PARTS, AccountId, MessageId, PartKey};
 use heliograph_domain::message::{self, MessageEvent, MessageState, MessageStatus};
-use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
+use heliograph_domain::receipt::ReceiptOutcome;
 use heliograph_domain::stats::{LatencyBucket, Measure, Tally};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::messaging::messages;
@@ -49,26 +49,31 @@ impl MessageChanges {
     }
 }
 
-/// Records the outcomes of leased messages and the delivery receipts: settles the queue, matches
+/// Records the outcomes of leased messages, the delivery receipts and the overdue ones: settles the queue, matches
 /// receipts with their parts, and collects the message events.
 #[boxed]
-pub async fn record<'a>(
+pub async fn record(
     tx: &mut Conn,
-    settlements: &[&'a Settlement],
-    receipts: &[&'a (CarrierId, Receipt)],
+    progress: &[&Progress],
     now: Timestamp,
     changes: &mut MessageChanges,
 ) -> StoreResult<()> {
-    settle(tx, settlements, now).await?;
-    let mut unmatched = UnmatchedReceipts::new(receipts);
-    let accepted = matching::accepted_parts(settlements, &mut unmatched);
-    count_accepted(tx, settlements, changes).await?;
+    let settlements: Vec<_> = progress.iter().flat_map(|p| &p.settlements).collect();
+    let receipts: Vec<_> = progress.iter().flat_map(|p| &p.receipts).collect();
+    let overdue: Vec<_> = progress.iter().flat_map(|p| &p.overdue).collect();
+    settle(tx, &settlements, now).await?;
+    let mut unmatched = UnmatchedReceipts::new(&receipts);
+    let accepted = matching::accepted_parts(&settlements, &mut unmatched);
+    count_accepted(tx, &settlements, changes).await?;
     for (key, event) in settlements.iter().filter_map(|s| Some((key(s), follow(s)?))) {
         changes.add(key, event);
     }
     let mut ends = std::mem::take(&mut unmatched.met);
     ends.extend(matching::record_accepted(tx, accepted, now).await?);
     ends.extend(matching::match_receipts(tx, unmatched, now).await?);
+    if !overdue.is_empty() {
+        ends.extend(matching::time_out(tx, &overdue).await?);
+    }
     count_ended(tx, ends, changes).await
 }
 
@@ -141,12 +146,16 @@ async fn count_ended(
     ends: Vec<(PartKey, ReceiptOutcome)>,
     changes: &mut MessageChanges,
 ) -> StoreResult<()> {
-    let mut delivered = Vec::new();
+    let (mut delivered, mut whole) = (Vec::new(), Vec::new());
     for ((account, message, part), outcome) in ends {
         match outcome {
             // Part 0 stands for the whole of a single-part message.
             ReceiptOutcome::Delivered if part == 0 => {
                 changes.add((account, message), MessageEvent::PartDelivered)
+            }
+            ReceiptOutcome::Delivered if part == ALL_PARTS => {
+                changes.add((account, message), MessageEvent::AllPartsDelivered);
+                whole.push((account, message));
             }
             ReceiptOutcome::Delivered => delivered.push((account, message, part)),
             ReceiptOutcome::Failed(f) => {
@@ -154,6 +163,7 @@ async fn count_ended(
             }
         }
     }
+    parts::record_all_delivered(tx, &whole).await?;
     for (account, message, _) in parts::record_delivered(tx, &delivered).await? {
         changes.add((account, message), MessageEvent::PartDelivered);
     }
@@ -177,7 +187,7 @@ pub async fn apply(
         let account = before.account;
         let id = before.id;
         let events = changes.events.get(&(account, id)).map_or(&[][..], Vec::as_slice);
-        let Some(after) = steps(&before.state, now, events) else { continue };
+        let Some(after) = steps(&before, now, events) else { continue };
         balances.add(account, &before.state, &after);
         log(id, &before.state, &after);
         count(&before, &after, now, tally);
@@ -219,10 +229,13 @@ fn count(message: &LockedMessage, after: &MessageState, now: Timestamp, tally: &
     }
 }
 
-/// Returns the state after all `events`; `None` when they change nothing.
-fn steps(before: &MessageState, now: Timestamp, events: &[MessageEvent]) -> Option<MessageState> {
+/// Returns the state after all `events`; `None` when they change nothing. The times of a message do
+/// not run backwards, although the clocks of two nodes differ, or one was set back.
+fn steps(locked: &LockedMessage, now: Timestamp, events: &[MessageEvent]) -> Option<MessageState> {
+    let before = &locked.state;
+    let at = now.max(locked.accepted_at).max(before.sent_at.unwrap_or_default());
     events.iter().fold(None, |after: Option<MessageState>, event| {
-        message::apply(after.as_ref().unwrap_or(before), now, event).or(after)
+        message::apply(after.as_ref().unwrap_or(before), at, event).or(after)
     })
 }
 

@@ -5,16 +5,16 @@ use crate::kernel::commands::expire::Expire;
 use crate::kernel::commands::progress::{InboundUpdate, KeywordReply, Progress, RecordProgress};
 use crate::kernel::context::Context;
 use crate::kernel::writer::Writer;
+use crate::messaging::keywords::ANSWER_AGAIN;
 use crate::messaging::progress;
 use crate::operations::stats;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::EventId;
-use heliograph_domain::message::{Failure, FailureCode};
-use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::identity::accounts;
 use heliograph_store::messaging::carrier_refs;
 use heliograph_store::messaging::inbound_parts;
+use heliograph_store::messaging::keyword_replies;
 use heliograph_store::messaging::queue;
 use heliograph_store::operations::bind_status;
 use heliograph_store::webhooks::attempts;
@@ -71,6 +71,7 @@ pub async fn delete_outdated(cx: &Context) -> StoreResult<()> {
     let mut tx = cx.db.write().await?;
     let keys = idempotency::delete_older_than(&mut tx, now.before(IDEMPOTENCY)).await?;
     let receipts = carrier_refs::delete_unmatched(&mut tx, now.before(EARLY_RECEIPT)).await?;
+    keyword_replies::delete_until(&mut tx, now.before(ANSWER_AGAIN)).await?;
     inbound_parts::delete_assembled(&mut tx, now.before(PARTS)).await?;
     bind_status::delete_older_than(&mut tx, now.before(NODE)).await?;
     tx.commit().await?;
@@ -138,12 +139,7 @@ pub async fn time_out_receipts(cx: &Context, writer: &Writer) -> StoreResult<()>
         if overdue.is_empty() {
             return Ok(());
         }
-        let timeout = ReceiptOutcome::Failed(Failure::new(FailureCode::ReceiptTimeout));
-        let receipts = overdue.into_iter().map(|(carrier, smsc_id, recipient)| {
-            let outcome = timeout.clone();
-            (carrier, Receipt { smsc_id, recipient, destination: None, outcome })
-        });
-        submit(writer, Progress { receipts: receipts.collect(), ..Progress::default() }).await?;
+        submit(writer, Progress { overdue, ..Progress::default() }).await?;
     }
 }
 

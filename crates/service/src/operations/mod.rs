@@ -3,6 +3,7 @@
 pub mod backup;
 pub mod carriers;
 pub mod check;
+pub mod heartbeat;
 pub mod maintenance;
 pub mod nodes;
 pub mod numbers;

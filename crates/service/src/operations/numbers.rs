@@ -1,13 +1,22 @@
 //! Phone numbers that receive inbound messages, and their accounts.
 
 use crate::kernel::audit::{self, Actor, AuditAction};
-use crate::kernel::context::Context;
+use crate::kernel::context::{Context, NumberOwners};
 use crate::kernel::error::{ConflictReason, Error, Result};
+use crate::messaging::inbound::conversation_heads;
 use crate::messaging::keywords;
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::id::AccountId;
+use heliograph_store::messaging::conversations;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::operations::numbers;
+
+/// Returns the accounts of all assigned numbers.
+#[boxed]
+pub async fn owners(cx: &Context) -> Result<NumberOwners> {
+    let all = numbers::list(&mut cx.db.read().await?).await?.into_iter();
+    Ok(NumberOwners(all.map(|(number, account, _)| (number, account)).collect()))
+}
 
 /// Assigns a phone number to an account. Earlier messages to the number are assigned with it, and
 /// their keywords are applied.
@@ -25,6 +34,9 @@ pub async fn assign(cx: &Context, number: &str, account: AccountId) -> Result<()
     }
     // Each time: another node may have stored one while this node assigned the number.
     keywords::process_backlog(cx, &mut tx, number, account).await?;
+    let mut last = inbound_messages::last_unassigned(&mut tx, number).await?;
+    last.iter_mut().for_each(|message| message.account = account);
+    conversations::upsert(&mut tx, &conversation_heads(&last)).await?;
     let messages = inbound_messages::assign_account(&mut tx, number, account).await?;
     if assigned {
         let by = Actor::operator(account);

@@ -12,7 +12,7 @@ use heliograph_domain::endpoint_error::DisabledReason;
 use heliograph_domain::event::{
     EventContent, EventKind, FinishedMessage, StoredEvent, WebhookEvent,
 };
-use heliograph_domain::id::{AccountId, EndpointId, InboundId, MessageId, NodeId};
+use heliograph_domain::id::{AccountId, EndpointId, InboundId, MessageId};
 use heliograph_domain::lease::{DeliveryLease, LEASE};
 use heliograph_domain::message::{Message, MessageState};
 use heliograph_domain::retry;
@@ -109,15 +109,17 @@ pub fn evaluate_response(
 /// Leases deliveries to an endpoint worker.
 #[boxed]
 pub async fn claim(
+    cx: &Context,
     tx: &mut Conn,
-    node: NodeId,
     collect: &ClaimDeliveries,
     now: Timestamp,
 ) -> StoreResult<Vec<(DeliveryLease, StoredEvent)>> {
     let due = if collect.urgent { URGENT } else { now };
     let until = now.after(LEASE);
     let limit = collect.room.num_permits();
-    let claim = DeliveryClaim { node, endpoint: collect.endpoint, due, now, until, limit };
+    let now_for_own = cx.db.now_for_own_leases();
+    let (node, endpoint) = (cx.node, collect.endpoint);
+    let claim = DeliveryClaim { node, endpoint, due, now, now_for_own, until, limit };
     deliveries::claim(tx, &claim).await
 }
 

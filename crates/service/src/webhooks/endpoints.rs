@@ -57,7 +57,7 @@ pub async fn add(
     wish: NewEndpoint,
     secret: WebhookSecret,
 ) -> Result<WebhookEndpoint> {
-    let url = check(cx, &wish.url, wish.listening_until.is_some()).await?;
+    let url = check(cx, actor.account, &wish.url, wish.listening_until.is_some()).await?;
     let mut tx = cx.db.write().await?;
     let endpoint = insert(cx, &mut tx, actor, CheckedEndpoint { wish, url, secret }).await?;
     tx.commit().await?;
@@ -81,7 +81,7 @@ pub async fn add_once(
     if let Some(before) = asked.stored_answer(cx).await? {
         return number(&before);
     }
-    let url = check(cx, &wish.url, wish.listening_until.is_some()).await?;
+    let url = check(cx, actor.account, &wish.url, wish.listening_until.is_some()).await?;
     let mut tx = cx.db.write().await?;
     let checked = CheckedEndpoint { wish, url, secret: secret(cx)? };
     let made = insert(cx, &mut tx, actor, checked).await?.id;
@@ -159,7 +159,7 @@ fn named(e: &WebhookEndpoint) -> String {
 
 /// Checks a URL against the egress policy (SSRF protection), as each attempt does again, and
 /// returns it normalized. The endpoint of `heliograph listen` is `local`: it is on this machine.
-async fn check(cx: &Context, url: &str, local: bool) -> Result<String> {
+async fn check(cx: &Context, account: AccountId, url: &str, local: bool) -> Result<String> {
     let target = WebhookUrl::parse(url).map_err(InvalidEndpoint::Url)?;
     let egress_policy = cx.settings().egress_policy.clone();
     let egress_policy = if local { egress_policy.with_loopback() } else { egress_policy };
@@ -168,7 +168,7 @@ async fn check(cx: &Context, url: &str, local: bool) -> Result<String> {
     let addresses = match target.address() {
         Some(address) => vec![address],
         None => {
-            let found = cx.resolver.resolve(host.clone()).await;
+            let found = cx.names.resolve(account, host.clone()).await;
             found.map_err(|e| InvalidEndpoint::HostNotFound {
                 host: host.clone(),
                 error: e.to_string(),
@@ -240,7 +240,7 @@ pub async fn update(
     let endpoint = get(cx, actor.account, id).await?;
     let url = wish.url.filter(|url| *url != endpoint.url);
     let url = match url {
-        Some(url) => Some(check(cx, &url, endpoint.local).await?),
+        Some(url) => Some(check(cx, actor.account, &url, endpoint.local).await?),
         None => None,
     };
     let mut tx = cx.db.write().await?;

@@ -24,7 +24,7 @@ fn summary(sent: &Result<SendResult>) -> &'static str {
     match sent {
         Ok(sent) if sent.replayed => "replayed",
         Ok(_) => "sent",
-        Err(Error::InsufficientBalance) => "no money",
+        Err(Error::PriceNotCovered(_)) => "no money",
         Err(Error::IdempotencyKeyReused) => "key reused",
         Err(Error::Unauthenticated) => "key invalid",
         Err(e) => panic!("unexpected: {e}"),

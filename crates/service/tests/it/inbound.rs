@@ -70,6 +70,13 @@ pub(crate) async fn texts(node: &Node, caller: &Caller) -> Vec<(String, bool)> {
     inbox(node, caller).await.into_iter().map(|m| (m.text, m.complete)).collect()
 }
 
+/// Gives the node the accounts of the assigned numbers, as at its start.
+pub(crate) async fn load_number_owners(node: &mut Node) {
+    let number_owners = numbers::owners(&node.cx).await.unwrap();
+    let settings = Settings { number_owners, ..(*node.cx.settings()).clone() };
+    node.cx.settings = watch::channel(Arc::new(settings)).1;
+}
+
 /// Configures confirmations for keywords.
 pub(crate) fn set_keyword_replies(node: &mut Node) {
     let reply = |text: &str| text.parse().ok();

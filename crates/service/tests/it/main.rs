@@ -11,6 +11,7 @@ mod backlog;
 mod cancel;
 #[cfg(test)]
 mod carriers;
+mod clocks;
 #[cfg(test)]
 mod delivery_outcomes;
 #[cfg(test)]

@@ -182,6 +182,7 @@ impl<'a> Model<'a> {
             account: self.callers[caller].account,
             mode: Mode::Live,
             api_key: self.callers[caller].key,
+            sent_by: None,
             campaign: None,
             recipient: ANN,
             originator: send.originator,

@@ -2,7 +2,8 @@
 
 use crate::endpoint_worker::rows;
 use crate::inbound::{
-    NUMBER, assign_number, inbound_progress, inbox, incoming, receive, set_keyword_replies,
+    NUMBER, assign_number, inbound_progress, inbox, incoming, load_number_owners, receive,
+    set_keyword_replies,
 };
 use crate::node::{ANN, Node, accepted, is_overloaded, parts, text};
 use heliograph_domain::account::Mode;
@@ -12,16 +13,19 @@ use heliograph_domain::inbound::{IncomingSms, Keyword};
 use heliograph_domain::message::{FailureCode, Message, MessageStatus};
 use heliograph_domain::optout::{Optout, OptoutSource};
 use heliograph_domain::submission::SubmitOutcome;
-use heliograph_service::audience::optouts::{self, NewOptout, OptoutListRef};
+use heliograph_service::audience::optouts::{self, NewOptout, OptoutImport, OptoutListRef};
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::accept::{Accept, AcceptOutcome};
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::progress::RecordProgress;
 use heliograph_service::kernel::error::Error;
 use heliograph_service::kernel::idempotency::{IdempotentOutcome, IdempotentRequest, OPTOUT_LISTS};
+use heliograph_service::messaging::conversations;
 use heliograph_service::messaging::dispatch::evaluate_outcomes;
 use heliograph_service::messaging::inbound;
-use heliograph_service::messaging::messages::SendRequest;
+use heliograph_service::messaging::messages::{self, SendRequest};
+use heliograph_service::operations::maintenance;
+use heliograph_service::operations::numbers;
 use heliograph_store::idempotency::{SEND_SMS, ScopedKey};
 use heliograph_testing::TestDb;
 use std::sync::Arc;
@@ -244,6 +248,92 @@ async fn start_ends_a_stop() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_keyword_is_answered_once_per_person_and_hour() {
+    let db = TestDb::new().await;
+    let (node, ann) = start(&db).await;
+    let answers = async |words: &[&str]| {
+        let all = receive(&node, words.iter().map(|word| incoming(word)).collect()).await;
+        all.into_iter().map(|c| c.text.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(answers(&["HELP", "STOP", "HELP", "START"]).await, ["Ask us", "Bye", "Hi"]);
+    assert_eq!(answers(&["HELP", "STOP"]).await, [""; 0]);
+    assert!(listed(&node, &ann, OptoutListRef::Default).await.is_some(), "STOP takes effect");
+    let bob = IncomingSms { from: "447700900124".to_owned(), ..incoming("HELP") };
+    assert_eq!(receive(&node, vec![bob]).await.len(), 1, "another person");
+    db.clock.advance(Duration::from_secs(1_800));
+    assert_eq!(answers(&["START", "HELP"]).await, [""; 0]);
+    // The hour begins with the answer, not with the last keyword.
+    db.clock.advance(Duration::from_secs(1_801));
+    assert_eq!(answers(&["HELP", "STOP", "START"]).await, ["Ask us", "Bye", "Hi"]);
+    db.clock.advance(Duration::from_secs(7_200));
+    maintenance::delete_outdated(&node.cx).await.unwrap();
+    assert_eq!(rows(&db, "keyword_replies").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_assigned_number_is_an_originator_of_its_account_only() {
+    let db = TestDb::new().await;
+    let (mut node, ann) = start(&db).await;
+    load_number_owners(&mut node).await;
+    let bob = node.account("bob@example.com", 1_000).await;
+    let test = node.key(bob.account, Mode::Test).await;
+    let from =
+        |originator: &str| SendRequest { originator: originator.parse().unwrap(), ..text("Hello") };
+    for caller in [&bob, &test] {
+        for number in [NUMBER, "+44 7700 900000"] {
+            let sent = node.send_all(caller, vec![(from(number), None)]).await.pop().unwrap();
+            assert!(matches!(sent, Err(Error::SenderNotAllowed)), "{sent:?}");
+            let quote = messages::dry_run(&node.cx, caller, &from(number)).await;
+            assert!(matches!(quote, Err(Error::SenderNotAllowed)), "{quote:?}");
+        }
+        node.send(caller, from("447700900001")).await;
+    }
+    node.send(&ann, from(NUMBER)).await;
+}
+
+/// A short code may begin with zeros, and a long number need not be possible in its country.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unusual_numbers_answer_and_are_originators_of_replies() {
+    let db = TestDb::new().await;
+    let (mut node, ann) = start(&db).await;
+    for number in ["0123", "123456789"] {
+        numbers::assign(&node.cx, number, ann.account).await.unwrap();
+        load_number_owners(&mut node).await;
+        let help = IncomingSms { to: number.to_owned(), ..incoming("HELP") };
+        let answer = receive(&node, vec![help]).await.pop().unwrap();
+        node.writing(async |w| messages::send_keyword_reply(&node.cx, &w, answer).await)
+            .await
+            .unwrap();
+        let from = conversations::reply_originator(&node.cx, &ann, ANN).await.unwrap().unwrap();
+        assert_eq!(from.as_str(), number);
+        node.send(&ann, SendRequest { originator: from, ..text("Hello") }).await;
+    }
+}
+
+/// Bob sent from the number before it was assigned to Ann, and from one that nobody has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stop_counts_for_the_account_whose_message_it_answers() {
+    let db = TestDb::new().await;
+    let (node, ann) = start(&db).await;
+    let bob = node.account("bob@example.com", 1_000).await;
+    const UNASSIGNED: &str = "447700900009";
+    for number in [NUMBER, UNASSIGNED] {
+        let send = SendRequest { originator: number.parse().unwrap(), ..text("Hello") };
+        node.send(&bob, send).await;
+        let to = |word| IncomingSms { to: number.to_owned(), ..incoming(word) };
+        receive(&node, vec![to("STOP")]).await;
+        let kept = listed(&node, &bob, OptoutListRef::Default).await.unwrap();
+        assert_eq!((kept.message, kept.originator.as_deref()), (None, Some(number)));
+        let owned = number == NUMBER;
+        assert_eq!(listed(&node, &ann, OptoutListRef::Default).await.is_some(), owned);
+        receive(&node, vec![to("HELP"), to("START")]).await;
+        for caller in [&ann, &bob] {
+            assert_eq!(listed(&node, caller, OptoutListRef::Default).await, None);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_the_single_word_is_a_keyword() {
     let db = TestDb::new().await;
     let (node, ann) = start(&db).await;
@@ -281,7 +371,9 @@ async fn lists_are_created_filled_and_deleted() {
     assert_eq!((first.source, new), (OptoutSource::Api, true));
     let again = add(&node, &ann, shoes, note("two")).await;
     assert_eq!(again, (first, false));
-    let file = (0..2_500).map(|i| (heliograph_domain::phone::Recipient(ANN.0 + i), None)).collect();
+    let numbers =
+        (0..2_500).map(|i| (heliograph_domain::phone::Recipient(ANN.0 + i), None)).collect();
+    let file = OptoutImport { numbers, by: None };
     assert_eq!(
         now(optouts::import(&node.cx, &ann, shoes, file, without_key(&ann, &|_| String::new()))
             .await),

@@ -1,15 +1,18 @@
 //! Receipts: outcome and receipt of a part are matched once, in any order.
 
+use crate::endpoint_worker::rows;
 use crate::node::{ANN, Node, accepted, delivered, outcome, parts, receipt, text};
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::fields::Validity;
 use heliograph_domain::id::MessageId;
 use heliograph_domain::message::{Failure, FailureCode, MessageStatus};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::{Receipt, ReceiptOutcome};
+use heliograph_domain::submission::SubmitOutcome;
 use heliograph_service::kernel::caller::Caller;
 use heliograph_service::kernel::commands::claim::DispatchItem;
-use heliograph_service::kernel::commands::progress::Progress;
+use heliograph_service::kernel::commands::progress::{Progress, Settlement};
 use heliograph_service::messaging::dispatch::evaluate_outcomes;
 use heliograph_service::messaging::messages::SendRequest;
 use heliograph_service::operations::maintenance;
@@ -30,6 +33,9 @@ async fn submitted(db: &TestDb, n: usize) -> (Node, Arc<Caller>, Vec<DispatchIte
     assert_eq!(held.len(), n);
     (node, ann, held)
 }
+
+/// Another recipient.
+const BOB: Recipient = Recipient(447_700_900_124);
 
 fn id(held: &DispatchItem) -> MessageId {
     held.leased.message.id
@@ -312,19 +318,119 @@ async fn early_receipts_of_parts_wait_for_their_outcomes() {
     node.check().await;
 }
 
-/// Some carriers return the same id for every submission. Their receipts are indistinguishable, but
-/// every accepted message is SENT.
+/// Some carriers return the same id for every submission.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn duplicate_smsc_ids_do_not_block_messages() {
+async fn receipts_of_a_reused_id_reach_every_message() {
     let db = TestDb::new().await;
-    let (node, ann, held) = submitted(&db, 3).await;
-    node.settle(held.iter().map(|h| outcome(h, accepted("0"))).collect()).await;
-    for held in &held {
+    let (node, ann, held) = submitted(&db, 5).await;
+    let bob = node.send(&ann, SendRequest { recipient: BOB, ..text("Hello") }).await;
+    let to_bob = node.arrived().pop().unwrap();
+    let all = held.iter().chain([&to_bob]);
+    node.settle(all.map(|h| outcome(h, accepted("0"))).collect()).await;
+    // Two receipts in one batch are two receipts.
+    node.commit_receipts(vec![delivered("0"), receipt("0", &failed())]).await;
+    assert_eq!(node.status(&ann, id(&held[4])).await, MessageStatus::Delivered, "the newest");
+    assert_eq!(node.status(&ann, id(&held[3])).await, MessageStatus::Failed);
+    assert_eq!(node.status(&ann, bob).await, MessageStatus::Sent, "another recipient");
+    node.commit_receipts(vec![Receipt { recipient: BOB, ..delivered("0") }, delivered("0")]).await;
+    assert_eq!(node.status(&ann, bob).await, MessageStatus::Delivered);
+    assert_eq!(node.status(&ann, id(&held[2])).await, MessageStatus::Delivered);
+    // The others time out, each on its own.
+    for held in &held[..2] {
         assert_eq!(node.status(&ann, id(held)).await, MessageStatus::Sent);
     }
-    node.commit_receipts(vec![delivered("0")]).await;
-    assert_eq!(node.status(&ann, id(&held[2])).await, MessageStatus::Delivered);
-    assert_eq!(node.balance(&ann).await, (9_700, 0));
+    db.clock.advance(Validity::DEFAULT.duration() + Duration::from_secs(24 * 3_600 + 1));
+    node.writing(async |writer| maintenance::time_out_receipts(&node.cx, &writer).await)
+        .await
+        .unwrap();
+    for held in &held[..2] {
+        let failure = node.state(&ann, id(held)).await.failure;
+        assert_eq!(failure, Some(Failure::new(FailureCode::ReceiptTimeout)));
+    }
+    assert_eq!(rows(&db, "carrier_refs").await, 0);
+    node.check().await;
+}
+
+/// Sends a message of three parts, and returns the outcome of its submission with these ids.
+async fn three_parts(
+    node: &Node,
+    ann: &Caller,
+    policy: ReceiptPolicy,
+    ids: [&str; 3],
+) -> (MessageId, Settlement) {
+    let id = node.send(ann, parts(3)).await;
+    let held = node.arrived().pop().unwrap();
+    let outcomes = (1..).zip(ids).map(|(part, id)| (part, accepted(id))).collect();
+    let settlement = evaluate_outcomes(&held.leased, outcomes);
+    (id, Settlement { receipts: policy, ..settlement })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_id_for_all_parts_of_a_message_needs_one_receipt() {
+    let db = TestDb::new().await;
+    let (node, ann, _) = submitted(&db, 0).await;
+    for together in [true, false] {
+        let name = if together { "a" } else { "b" };
+        let (id, settlement) =
+            three_parts(&node, &ann, ReceiptPolicy::All, [name, name, name]).await;
+        let (settlements, receipts) = (vec![settlement], vec![(node.carrier, delivered(name))]);
+        if together {
+            let progress = Progress { settlements, receipts, ..Progress::default() };
+            node.commit_progress(progress).await;
+        } else {
+            node.settle(settlements).await;
+            assert_eq!(node.status(&ann, id).await, MessageStatus::Sent);
+            node.commit_receipts(vec![delivered(name)]).await;
+        }
+        let state = node.state(&ann, id).await;
+        assert_eq!((state.status, state.parts_delivered), (MessageStatus::Delivered, 3));
+    }
+    let undelivered = db.query_raw("SELECT 'part' FROM parts WHERE delivered = 0").await;
+    assert_eq!(undelivered.len(), 0);
+    node.check().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn carriers_may_send_one_receipt_for_a_message_or_none() {
+    let db = TestDb::new().await;
+    let (node, ann, _) = submitted(&db, 0).await;
+    for (policy, named, other) in
+        [(ReceiptPolicy::First, "a1", "a3"), (ReceiptPolicy::Last, "a3", "a1")]
+    {
+        let (id, settlement) = three_parts(&node, &ann, policy, ["a1", "a2", "a3"]).await;
+        node.settle(vec![settlement]).await;
+        assert_eq!(rows(&db, "carrier_refs").await, 1, "{policy:?}");
+        node.commit_receipts(vec![delivered(other)]).await;
+        assert_eq!(node.status(&ann, id).await, MessageStatus::Sent, "{policy:?}");
+        node.commit_receipts(vec![delivered(named)]).await;
+        assert_eq!(node.status(&ann, id).await, MessageStatus::Delivered, "{policy:?}");
+        db.execute_raw("DELETE FROM carrier_refs").await;
+    }
+    let (id, settlement) = three_parts(&node, &ann, ReceiptPolicy::None, ["a", "b", "c"]).await;
+    node.settle(vec![settlement]).await;
+    assert_eq!(rows(&db, "carrier_refs").await, 0, "nothing can time out");
+    assert_eq!(node.status(&ann, id).await, MessageStatus::Sent);
+    node.check().await;
+}
+
+/// The receipt for the whole message comes while its second part is queued.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn early_receipt_for_a_whole_message_counts_for_its_later_parts() {
+    let db = TestDb::new().await;
+    let (node, ann, _) = submitted(&db, 0).await;
+    let id = node.send(&ann, parts(2)).await;
+    let held = node.arrived().pop().unwrap();
+    let outcomes = vec![(1, accepted("a")), (2, SubmitOutcome::Throttled)];
+    let first = evaluate_outcomes(&held.leased, outcomes);
+    node.settle(vec![Settlement { receipts: ReceiptPolicy::First, ..first }]).await;
+    node.commit_receipts(vec![delivered("a")]).await;
+    assert_eq!(node.status(&ann, id).await, MessageStatus::Queued);
+    node.check().await;
+    db.clock.advance(Duration::from_secs(2));
+    let held = node.claim().await.pop().unwrap();
+    let second = evaluate_outcomes(&held.leased, vec![(2, accepted("b"))]);
+    node.settle(vec![Settlement { receipts: ReceiptPolicy::First, ..second }]).await;
+    assert_eq!(node.status(&ann, id).await, MessageStatus::Delivered);
     node.check().await;
 }
 

@@ -60,6 +60,7 @@ CREATE TABLE api_keys (
   mode         INTEGER NOT NULL,
   scopes       INTEGER NOT NULL,
   name         TEXT NOT NULL,
+  prefix       TEXT NOT NULL,
   hash         BLOB NOT NULL UNIQUE,
   created_at   INTEGER NOT NULL,
   revoked_at   INTEGER,
@@ -86,13 +87,15 @@ CREATE TABLE carriers (
 ) STRICT;
 
 -- `identity` survives restarts. `serving_at` is when the node last reported that it takes requests, 0 after it has
--- left: the nodes that serve share the rate limits.
+-- left: the nodes that serve share the rate limits. `heartbeat` counts while the node holds leases, and is 0 after it
+-- has left, or after another node has released its leases.
 CREATE TABLE nodes (
   id         INTEGER PRIMARY KEY,
   identity   BLOB NOT NULL UNIQUE,
   started_at INTEGER NOT NULL,
   serving_at INTEGER NOT NULL DEFAULT 0,
-  committed_at INTEGER NOT NULL DEFAULT 0
+  committed_at INTEGER NOT NULL DEFAULT 0,
+  heartbeat    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The primary key starts with the account, so one index serves both a lookup by id and an account's list.
@@ -101,6 +104,7 @@ CREATE TABLE messages (
   id              BLOB NOT NULL,
   mode            INTEGER NOT NULL,
   api_key         BLOB,
+  sent_by         BLOB,
   campaign        BLOB,
   recipient       INTEGER NOT NULL,
   originator      TEXT NOT NULL,
@@ -165,7 +169,9 @@ CREATE TABLE queue (
 ) STRICT, WITHOUT ROWID;
 
 -- Matches submit responses to delivery receipts by the carrier's message id. Either can arrive first, so either half
--- of a row may be empty; a row with both halves is deleted.
+-- of a row may be empty; a row with both halves is deleted. `part` is 0 for a message of one part, and 255 if the id
+-- stands for all parts of a message. `reuse` is 0, except for parts whose id the carrier has given to a newer message to
+-- the same recipient: they have 1, 2, and so on, in the order of their submission.
 CREATE TABLE carrier_refs (
   carrier      INTEGER NOT NULL,
   smsc_id      TEXT NOT NULL,
@@ -176,9 +182,11 @@ CREATE TABLE carrier_refs (
   receipt      INTEGER,
   receipt_code TEXT,
   at           INTEGER NOT NULL,
-  PRIMARY KEY (carrier, smsc_id)
+  reuse        INTEGER NOT NULL,
+  PRIMARY KEY (carrier, smsc_id, recipient, reuse)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX carrier_refs_unmatched ON carrier_refs (at) WHERE message IS NULL;
+CREATE INDEX carrier_refs_reused ON carrier_refs (carrier) WHERE reuse > 0;
 
 -- Idempotency keys. `resource` is the id of what the request created. `response` is the stored answer, where it
 -- cannot be rendered again from the resource.
@@ -420,6 +428,30 @@ CREATE TABLE handset_replies (
   text       TEXT NOT NULL,
   at         INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- When a keyword was last answered, for each person and number: a keyword is answered once an hour. Maintenance deletes
+-- older rows.
+CREATE TABLE keyword_replies (
+  account INTEGER NOT NULL,
+  mode    INTEGER NOT NULL,
+  number  TEXT NOT NULL,
+  person  INTEGER NOT NULL,
+  keyword INTEGER NOT NULL,
+  at      INTEGER NOT NULL,
+  PRIMARY KEY (account, mode, number, person, keyword)
+) STRICT, WITHOUT ROWID;
+
+-- Conversations: the people who wrote to an account, with their newest message, and the newest one that a member has
+-- read.
+CREATE TABLE conversations (
+  account      INTEGER NOT NULL,
+  mode         INTEGER NOT NULL,
+  person       INTEGER NOT NULL,
+  last_inbound BLOB NOT NULL,
+  read_up_to   BLOB NOT NULL,
+  PRIMARY KEY (account, mode, person)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX conversations_latest ON conversations (account, mode, last_inbound);
 
 -- Conversations: the messages of one sender.
 CREATE INDEX inbound_messages_sender ON inbound_messages (account, sender, id);

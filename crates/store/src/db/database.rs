@@ -4,13 +4,13 @@ use crate::db::conn::{Conn, Tx};
 use crate::db::postgres::Postgres;
 use crate::db::sealing::{Sealer, SealingKey};
 use crate::db::sqlite::Sqlite;
+use crate::db::time::DatabaseTime;
 use crate::db::{copy, installation, migrations};
 use crate::error::{StoreError, StoreResult};
 use futures_util::future::BoxFuture;
 use heliograph_domain::time::{Clock, Timestamp};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// The options of a database.
 #[derive(Clone)]
@@ -39,8 +39,7 @@ pub struct Schema {
 #[derive(Clone)]
 pub struct Db {
     engine: Engine,
-    clock: Arc<dyn Clock>,
-    offset: Arc<AtomicI64>,
+    time: Arc<DatabaseTime>,
 }
 
 #[derive(Clone)]
@@ -62,7 +61,7 @@ impl Db {
         } else {
             Engine::Postgres(Postgres::open(&options.url, options.connections, sealer).await?)
         };
-        let db = Self { engine, clock: options.clock, offset: Arc::default() };
+        let db = Self { engine, time: Arc::new(DatabaseTime::new(options.clock)) };
         db.measure_offset().await?;
         if !installation::has_our_key(&mut db.read().await?).await? {
             let mut tx = db.write().await?;
@@ -99,26 +98,40 @@ impl Db {
             Engine::Sqlite(s) => Engine::Sqlite(s.clone()),
             Engine::Postgres(p) => Engine::Postgres(p.with_own_pool(2)?),
         };
-        Ok(Self { engine, clock: self.clock.clone(), offset: self.offset.clone() })
+        Ok(Self { engine, time: self.time.clone() })
     }
 
     /// Returns the current time by the database's clock, which leases and due times are compared
-    /// with.
+    /// with. It never runs backwards, and between two measurements it does not depend on the wall
+    /// clock of this node.
     pub fn now(&self) -> Timestamp {
-        Timestamp(self.clock.now().millis().saturating_add(self.offset.load(Relaxed)))
+        self.time.now()
     }
 
-    /// Measures by how many milliseconds the database's clock is ahead of this node's, and uses
-    /// that offset from now on. SQLite has no clock of its own: its offset is 0.
+    /// Returns the current time for the leases of this node: without the steps of the last minute,
+    /// by which the database's clock was set forward.
+    pub fn now_for_own_leases(&self) -> Timestamp {
+        self.time.now_for_own_leases()
+    }
+
+    /// Measures the time of the database's clock, and follows it from now on. Returns by how many
+    /// milliseconds it is ahead of this node's clock. SQLite has no clock of its own: there it is the
+    /// clock of this node, and the result 0.
     pub async fn measure_offset(&self) -> StoreResult<i64> {
-        let Engine::Postgres(pg) = &self.engine else { return Ok(0) };
+        let clock = &self.time.clock;
+        let Engine::Postgres(pg) = &self.engine else {
+            self.time.set(clock.now());
+            return Ok(0);
+        };
         let mut conn = Conn::Postgres(pg.connect().await?);
-        let before = self.clock.now().millis();
+        let before = clock.now().millis();
         let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
         let there = conn.query_one(sql, &[], |r| r.get::<i64>()).await?;
-        let here = before.midpoint(self.clock.now().millis());
+        let after = clock.now().millis();
+        let here = before.midpoint(after);
         let offset = there.unwrap_or(here) - here;
-        self.offset.store(offset, Relaxed);
+        // `there` was true between `before` and `after`.
+        self.time.set(Timestamp(after + offset));
         Ok(offset)
     }
 

@@ -22,6 +22,7 @@ mod sqlite;
 mod sqlite_error;
 mod sqlite_row;
 pub(crate) mod table;
+mod time;
 pub(crate) mod value;
 
 pub use conn::{Conn, Tx};

@@ -4,7 +4,7 @@ use crate::db::bulk::Rows;
 use crate::db::migrations;
 use crate::db::postgres_error::{failed, lost};
 use crate::db::postgres_row::PostgresRow;
-use crate::db::postgres_tls::{self, Server};
+use crate::db::postgres_tls::{self, PostgresServer};
 use crate::db::sealing::Sealer;
 use crate::db::value::Value;
 use crate::error::{StoreError, StoreResult};
@@ -31,7 +31,7 @@ type Sent<T> = std::result::Result<T, tokio_postgres::Error>;
 /// A connection pool.
 #[derive(Clone)]
 pub(crate) struct Postgres {
-    server: Arc<Server>,
+    server: Arc<PostgresServer>,
     pool: Pool,
     sealer: Arc<Sealer>,
 }
@@ -105,7 +105,7 @@ impl Postgres {
 
 /// Creates a pool. Connections are opened when they are first needed, and the runtime in which that
 /// happens serves their sockets.
-fn pool(server: &Server, connections: usize) -> StoreResult<Pool> {
+fn pool(server: &PostgresServer, connections: usize) -> StoreResult<Pool> {
     let fast = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let session = Hook::async_fn(|client: &mut ClientWrapper, _| {
         Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })

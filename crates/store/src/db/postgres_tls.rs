@@ -26,7 +26,7 @@ use tokio_rustls::client::TlsStream;
 
 /// The address of a server, and how connections to it are protected.
 #[derive(Clone)]
-pub(crate) struct Server {
+pub(crate) struct PostgresServer {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) tls: RustlsConnect,
 }
@@ -54,7 +54,7 @@ struct TlsParameters {
 }
 
 /// Reads a URL `postgres://…`.
-pub(crate) fn server(url: &str) -> StoreResult<Server> {
+pub(crate) fn server(url: &str) -> StoreResult<PostgresServer> {
     if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
         return Err(StoreError::Db(
             "database.url must begin with sqlite: or postgres://".to_owned(),
@@ -72,7 +72,7 @@ pub(crate) fn server(url: &str) -> StoreResult<Server> {
         _ => SslMode::Require,
     });
     let tls = RustlsConnect::new(mode, parameters.root_cert.as_deref())?;
-    Ok(Server { config, tls })
+    Ok(PostgresServer { config, tls })
 }
 
 /// Takes the parameters of TLS out of the query of a URL.

@@ -27,6 +27,8 @@ record! {
         pub scopes: Scopes,
         /// The name that the owner gave the key.
         pub name: String,
+        /// The beginning of the key, by which its owner recognizes it.
+        pub prefix: String,
         /// The time at which the key was created.
         pub created_at: Timestamp,
         /// The time at which the key was revoked.

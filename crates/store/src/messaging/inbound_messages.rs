@@ -136,6 +136,21 @@ pub async fn unassigned_with_keyword(
     conn.query(&UNASSIGNED_WITH_KEYWORD, &params, row::record).await
 }
 
+/// The messages to a number after which their sender sent no other one to it.
+static LAST_OF_SENDERS: Sql = Sql::new(|| {
+    format!(
+        "SELECT {} FROM inbound_messages m WHERE account = $1 AND recipient = $2
+         AND NOT EXISTS (SELECT 1 FROM inbound_messages n WHERE n.account = m.account
+           AND n.sender = m.sender AND n.recipient = m.recipient AND n.id > m.id)",
+        names(InboundMessage::COLUMNS)
+    )
+});
+
+/// Returns the last message of each sender to a number that no account owned.
+pub async fn last_unassigned(conn: &mut Conn, number: &str) -> StoreResult<Vec<InboundMessage>> {
+    conn.query(&LAST_OF_SENDERS, &[UNASSIGNED.0.into(), number.into()], row::record).await
+}
+
 /// Gives an account the messages that were sent to its number before it owned it. Returns how many
 /// there were.
 pub async fn assign_account(tx: &mut Conn, number: &str, account: AccountId) -> StoreResult<u64> {

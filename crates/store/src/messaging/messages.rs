@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 
 record! {
     for Message {
-        id, account, mode, api_key, campaign, recipient, originator, text, reference, encoding, parts,
+        id, account, mode, api_key, sent_by, campaign, recipient, originator, text, reference, encoding, parts,
         part_price, carrier, optout_list, accepted_at, scheduled_for, expires_at,
     }
 }
@@ -124,6 +124,7 @@ record! {
         mode: Mode,
         parts: u16,
         part_price: Amount,
+        accepted_at: Timestamp,
     }
 }
 
@@ -157,6 +158,8 @@ pub struct LockedMessage {
     pub id: MessageId,
     /// Live or test mode.
     pub mode: Mode,
+    /// The time at which the message was accepted.
+    pub accepted_at: Timestamp,
     /// The time at which the message was first due.
     pub due_at: Timestamp,
     /// The state.
@@ -174,9 +177,10 @@ pub async fn lock_states(
 ) -> StoreResult<Vec<LockedMessage>> {
     let rows = keys.iter().map(|(account, id)| [account.value(), id.value()]);
     tx.bulk_query(&LOCK, &rows.collect(), |r| {
-        let LockedColumns { account, id, mode, parts, part_price } = r.record()?;
+        let LockedColumns { account, id, mode, parts, part_price, accepted_at } = r.record()?;
         let state = r.record::<StateColumns>()?.into_state(parts, part_price);
-        Ok(LockedMessage { account, id, mode, state, due_at: r.get()?, has_endpoints: r.get()? })
+        let (due_at, has_endpoints) = (r.get()?, r.get()?);
+        Ok(LockedMessage { account, id, mode, accepted_at, due_at, state, has_endpoints })
     })
     .await
 }
@@ -248,6 +252,18 @@ pub async fn latest_between(
     );
     let params = [recipient.value(), account.value(), mode.value(), originator.into()];
     conn.query_one(sql, &params, row::get).await
+}
+
+/// Returns the newest live message from this originator to this recipient, of whichever account.
+pub async fn latest_live(
+    conn: &mut Conn,
+    recipient: Recipient,
+    originator: &str,
+) -> StoreResult<Option<(AccountId, MessageId)>> {
+    let sql = "SELECT account, id FROM messages
+        WHERE recipient = $1 AND mode = $2 AND originator = $3 ORDER BY id DESC LIMIT 1";
+    let params = [recipient.value(), Mode::Live.value(), originator.into()];
+    conn.query_one(sql, &params, |r| Ok((r.get()?, r.get()?))).await
 }
 
 static OPTOUT_LIST: Sql = Sql::new(|| MESSAGES.select_one(columns!(Message: optout_list)));

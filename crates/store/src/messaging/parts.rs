@@ -62,6 +62,18 @@ pub async fn record_delivered(tx: &mut Conn, parts: &[PartKey]) -> StoreResult<V
     tx.bulk_query(&RECORD_DELIVERED, &parts.iter().map(key).collect(), read_key).await
 }
 
+/// Records that all accepted parts of these messages were delivered.
+pub async fn record_all_delivered(
+    tx: &mut Conn,
+    messages: &[(AccountId, MessageId)],
+) -> StoreResult<()> {
+    for (account, message) in messages {
+        let sql = "UPDATE parts SET delivered = 1 WHERE account = $1 AND message = $2";
+        tx.execute(sql, &[account.value(), message.value()]).await?;
+    }
+    Ok(())
+}
+
 /// The table by the first columns of its key.
 const PARTS_OF_MESSAGE: Table =
     Table { name: PARTS.name, key: columns!(PartColumns: account, message) };

@@ -94,6 +94,8 @@ pub struct QueueClaim {
     pub carrier: CarrierId,
     /// The current time by the database's clock.
     pub now: Timestamp,
+    /// The current time for the leases of the node that claims.
+    pub now_for_own: Timestamp,
     /// The end of the leases.
     pub until: Timestamp,
     /// The maximum number of leases.
@@ -139,7 +141,7 @@ record! {
 static FIND: Sql = Sql::new(|| {
     format!(
         "SELECT {}, {}, m.status FROM queue q CROSS JOIN messages m
-         WHERE q.carrier = $1 AND q.lane = $2 AND q.due_at <= $3 AND (q.owner IS NULL OR q.lease_until < $3)
+         WHERE q.carrier = $1 AND q.lane = $2 AND q.due_at <= $3 AND (q.owner IS NULL OR q.lease_until < CASE WHEN q.owner = $5 THEN $6 ELSE $3 END)
            AND m.account = q.account AND m.id = q.id
          ORDER BY q.due_at, q.id LIMIT $4",
         qualified("q", &[ClaimedRow::COLUMNS, Counters::COLUMNS].concat()),
@@ -163,6 +165,8 @@ async fn find(
         lane.value(),
         claim.now.value(),
         i64::try_from(limit).unwrap_or(i64::MAX).into(),
+        claim.node.value(),
+        claim.now_for_own.value(),
     ];
     tx.query(sql, &params, |r| {
         let row: ClaimedRow = r.record()?;

@@ -32,7 +32,8 @@ const INVARIANTS: &[(&str, &str)] = &[
         "SELECT id, 'account ' || account || ': status ' || status || ', ' || parts_delivered
             || '/' || parts_accepted || '/' || parts || ' parts, reserved ' || reserved || ', captured ' || captured
          FROM (SELECT m.*, CASE WHEN status IN (2, 3, 4) THEN 1 ELSE 0 END AS final FROM messages m) m
-         WHERE captured <> part_price * parts_accepted OR parts_delivered > parts_accepted OR parts_accepted > parts
+         WHERE captured <> part_price * parts_accepted OR (parts_delivered > parts_accepted AND NOT (status = 0 AND parts_delivered = parts))
+            OR parts_accepted > parts
             OR (final = 1) <> (done_at IS NOT NULL) OR (status = 3) <> (failure IS NOT NULL)
             OR (final = 1 AND reserved <> 0) OR (final = 0 AND reserved <> part_price * (parts - parts_accepted))
             OR (status = 2 AND parts_delivered <> parts) OR (status = 1 AND parts_accepted <> parts)

@@ -18,6 +18,7 @@ record! {
         started_at: Timestamp,
         serving_at: Timestamp,
         committed_at: Timestamp,
+        heartbeat: i64,
     }
 }
 
@@ -49,6 +50,25 @@ pub async fn record_serving(
     tx.execute(&SET_SERVING, &[node.value(), at.value()]).await?;
     let sql = "SELECT count(*) FROM nodes WHERE serving_at > $1";
     Ok(tx.query_one(sql, &[since.value()], row::get).await?.unwrap_or(0))
+}
+
+/// Counts the heartbeat of a node, and returns the new value.
+pub async fn beat(tx: &mut Conn, node: NodeId) -> StoreResult<i64> {
+    let sql = "UPDATE nodes SET heartbeat = heartbeat + 1 WHERE id = $1 RETURNING heartbeat";
+    let found = tx.query_one(sql, &[node.value()], row::get).await?;
+    found.ok_or_else(|| StoreError::corrupt("this node is not registered"))
+}
+
+/// Returns the heartbeats of all nodes that may hold leases.
+pub async fn heartbeats(conn: &mut Conn) -> StoreResult<Vec<(NodeId, i64)>> {
+    let sql = "SELECT id, heartbeat FROM nodes WHERE heartbeat > 0";
+    conn.query(sql, &[], |r| Ok((r.get()?, r.get()?))).await
+}
+
+/// Ends the heartbeat of a node if it still has this value. Returns whether it had.
+pub async fn end_heartbeat(tx: &mut Conn, node: NodeId, value: i64) -> StoreResult<bool> {
+    let sql = "UPDATE nodes SET heartbeat = 0 WHERE id = $1 AND heartbeat = $2";
+    Ok(tx.execute(sql, &[node.value(), value.into()]).await? > 0)
 }
 
 static SET_COMMITTED: Sql = Sql::new(|| NODES.update_one(columns!(NodeRow: committed_at)));

@@ -141,6 +141,8 @@ pub struct DeliveryClaim {
     pub due: Timestamp,
     /// The current time by the database's clock.
     pub now: Timestamp,
+    /// The current time for the leases of the node that claims.
+    pub now_for_own: Timestamp,
     /// The end of the leases.
     pub until: Timestamp,
     /// The maximum number of leases.
@@ -158,7 +160,7 @@ record! {
 static FIND: Sql = Sql::new(|| {
     format!(
         "SELECT {}, {} FROM deliveries d CROSS JOIN events e
-         WHERE d.endpoint = $1 AND d.due_at <= $2 AND (d.owner IS NULL OR d.lease_until < $3)
+         WHERE d.endpoint = $1 AND d.due_at <= $2 AND (d.owner IS NULL OR d.lease_until < CASE WHEN d.owner = $5 THEN $6 ELSE $3 END)
            AND e.account = d.account AND e.id = d.event
          ORDER BY d.due_at, d.event LIMIT $4",
         qualified("d", &[ClaimedRow::COLUMNS, Counter::COLUMNS].concat()),
@@ -179,7 +181,14 @@ pub async fn claim(
 ) -> StoreResult<Vec<(DeliveryLease, StoredEvent)>> {
     let sql = tx.pick(&FIND, &FIND_POSTGRES);
     let limit = i64::try_from(claim.limit).unwrap_or(i64::MAX);
-    let params = [claim.endpoint.value(), claim.due.value(), claim.now.value(), limit.into()];
+    let params = [
+        claim.endpoint.value(),
+        claim.due.value(),
+        claim.now.value(),
+        limit.into(),
+        claim.node.value(),
+        claim.now_for_own.value(),
+    ];
     let found = tx.query(sql, &params, |r| {
         let row: ClaimedRow = r.record()?;
         let Counter { tries } = r.record()?;

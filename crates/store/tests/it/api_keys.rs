@@ -15,6 +15,7 @@ fn key(db: &TestDb, account: AccountId) -> ApiKeyRecord {
         mode: Mode::Test,
         scopes: [Scope::Send, Scope::Manage].into_iter().collect(),
         name: "Kasse № 1 'ñ'".to_owned(),
+        prefix: "hg_live_abcd".to_owned(),
         created_at: at(3),
         revoked_at: None,
         last_used_at: None,

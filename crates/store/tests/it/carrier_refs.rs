@@ -1,7 +1,7 @@
 //! Tests of carrier references: submit response and receipt are matched once, in either order.
 
 use crate::fixtures::{ACME, ANN, BOB, at, message, queued};
-use heliograph_domain::id::{AccountId, CarrierId, Ids, MessageId, PartKey};
+use heliograph_domain::id::{ALL_PARTS, AccountId, CarrierId, Ids, MessageId, PartKey};
 use heliograph_domain::message::{Failure, FailureCode, Message};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::ReceiptOutcome;
@@ -32,7 +32,7 @@ type MatchedReceipt = Vec<(String, PartKey, ReceiptOutcome)>;
 
 fn matches(found: Vec<carrier_refs::MatchedReceipt>) -> MatchedReceipt {
     let mut matches: MatchedReceipt =
-        found.into_iter().map(|m| (m.smsc_id, m.part, m.outcome)).collect();
+        found.into_iter().map(|m| (m.key.smsc_id, m.part, m.outcome)).collect();
     matches.sort_by_key(|(id, part, _)| (id.clone(), *part));
     matches
 }
@@ -41,7 +41,7 @@ async fn record_accepted(db: &Db, all: &[AcceptedPart]) -> MatchedReceipt {
     let mut tx = db.write().await.unwrap();
     let found = carrier_refs::record_accepted(&mut tx, all, START).await.unwrap();
     tx.commit().await.unwrap();
-    matches(found)
+    matches(found.matched)
 }
 
 async fn record_receipts(db: &Db, all: &[StoredReceipt], now: Timestamp) -> MatchedReceipt {
@@ -52,11 +52,27 @@ async fn record_receipts(db: &Db, all: &[StoredReceipt], now: Timestamp) -> Matc
 }
 
 async fn matching(db: &Db, names: &[(CarrierId, &str, Recipient)]) -> Vec<(String, PartKey)> {
+    let name = |(carrier, id, recipient): &(CarrierId, &str, Recipient)| RefKey {
+        carrier: *carrier,
+        smsc_id: (*id).to_owned(),
+        recipient: *recipient,
+    };
+    let names: Vec<_> = names.iter().map(name).collect();
     let mut tx = db.write().await.unwrap();
-    let mut found = carrier_refs::take_matching(&mut tx, names).await.unwrap();
+    let mut found =
+        carrier_refs::take_matching(&mut tx, &names.iter().collect::<Vec<_>>()).await.unwrap();
     tx.commit().await.unwrap();
-    found.sort_by_key(|(_, id, _)| id.clone());
-    found.into_iter().map(|(_, id, part)| (id, part)).collect()
+    found.sort_by_key(|(key, _)| key.smsc_id.clone());
+    found.into_iter().map(|(key, part)| (key.smsc_id, part)).collect()
+}
+
+/// Returns the part of an older message to Ann whose id was given to a newer one.
+async fn reused(db: &Db, id: &str) -> Option<PartKey> {
+    let name = RefKey { carrier: ACME, smsc_id: id.to_owned(), recipient: ANN };
+    let mut tx = db.write().await.unwrap();
+    let found = carrier_refs::take_reused(&mut tx, &name).await.unwrap();
+    tx.commit().await.unwrap();
+    found
 }
 
 /// Returns the number of unmatched rows.
@@ -128,13 +144,49 @@ async fn an_early_receipt_for_another_recipient_is_not_matched() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reused_id_names_the_newer_part() {
+async fn a_reused_id_is_resolved_by_the_recipient() {
     let db = TestDb::new().await;
     let (older, newer) = (part(&db), part(&db));
     record_accepted(&db.db, &[accepted_part("0", older, ANN)]).await;
     assert_eq!(record_accepted(&db.db, &[accepted_part("0", newer, BOB)]).await, []);
-    assert_eq!(matching(&db.db, &[(ACME, "0", ANN)]).await, []);
+    assert_eq!(matching(&db.db, &[(ACME, "0", ANN)]).await, [("0".to_owned(), older)]);
     assert_eq!(matching(&db.db, &[(ACME, "0", BOB)]).await, [("0".to_owned(), newer)]);
+    assert_eq!(waiting(&db).await, 0);
+}
+
+/// Receipts for one id and recipient belong to the newest message first, then to the older ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reused_id_names_the_newest_part_first() {
+    let db = TestDb::new().await;
+    let all = [part(&db), part(&db), part(&db), part(&db)];
+    let mut tx = db.db.write().await.unwrap();
+    let mut reused_ids = 0;
+    // Two in one batch, then one by one.
+    for parts in [&all[..2], &all[2..3], &all[3..]] {
+        let parts: Vec<_> = parts.iter().map(|part| accepted_part("0", *part, ANN)).collect();
+        let recorded = carrier_refs::record_accepted(&mut tx, &parts, START).await.unwrap();
+        reused_ids += recorded.reused.len();
+    }
+    tx.commit().await.unwrap();
+    assert_eq!((waiting(&db).await, reused_ids), (4, 3));
+    assert_eq!(reused(&db.db, "0").await, Some(all[2]), "the newest of those set back");
+    assert_eq!(matching(&db.db, &[(ACME, "0", ANN)]).await, [("0".to_owned(), all[3])]);
+    assert_eq!(matching(&db.db, &[(ACME, "0", ANN)]).await, []);
+    assert_eq!(reused(&db.db, "0").await, Some(all[1]));
+    assert_eq!(reused(&db.db, "0").await, Some(all[0]));
+    assert_eq!((reused(&db.db, "0").await, waiting(&db).await), (None, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_of_several_parts_of_a_message_stands_for_all() {
+    let db = TestDb::new().await;
+    let (account, message, _) = part(&db);
+    let numbered = |n| accepted_part("0", (account, message, n), ANN);
+    record_accepted(&db.db, &[numbered(1), numbered(2)]).await;
+    record_accepted(&db.db, &[numbered(3)]).await;
+    assert_eq!(waiting(&db).await, 1);
+    let whole = (account, message, ALL_PARTS);
+    assert_eq!(matching(&db.db, &[(ACME, "0", ANN)]).await, [("0".to_owned(), whole)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -149,6 +201,7 @@ async fn an_id_used_twice_in_a_batch_names_the_newer_part() {
     assert_eq!(record_accepted(&db.db, &all).await, []);
     let found = matching(&db.db, &[(ACME, "0", ANN), (ACME, "1", ANN)]).await;
     assert_eq!(found, [("0".to_owned(), newer), ("1".to_owned(), other)]);
+    assert_eq!(reused(&db.db, "0").await, Some(older));
     // Receipts of both, recorded at once, are stored as one.
     let both = [
         stored_receipt("2", ANN, &ReceiptOutcome::Delivered),
@@ -259,13 +312,17 @@ async fn parts_without_a_receipt_become_overdue() {
         .unwrap();
     tx.commit().await.unwrap();
     let mut conn = db.db.read().await.unwrap();
-    for (seconds, limit, expected) in
-        [(10, 9, ""), (11, 9, "0"), (13, 9, "0 2"), (21, 9, "0 1 2"), (21, 0, "")]
-    {
+    for (seconds, limit, expected) in [(10, 9, 0), (11, 9, 1), (13, 9, 2), (21, 9, 3), (21, 0, 0)] {
         let found = carrier_refs::overdue(&mut conn, at(seconds), limit).await.unwrap();
-        assert!(found.iter().all(|(carrier, _, to)| (*carrier, *to) == (ACME, ANN)));
-        let mut ids: Vec<_> = found.into_iter().map(|(_, id, _)| id).collect();
-        ids.sort();
-        assert_eq!(ids.join(" "), expected, "after {seconds} s");
+        assert_eq!(found.len(), expected, "after {seconds} s");
+    }
+    let overdue = carrier_refs::overdue(&mut conn, at(13), 9).await.unwrap();
+    let mut tx = db.db.write().await.unwrap();
+    for expected in [2, 0] {
+        let names: Vec<_> = overdue.iter().collect();
+        let mut taken = carrier_refs::take_overdue(&mut tx, &names).await.unwrap();
+        taken.sort_unstable_by_key(|(_, message, _)| *message);
+        let parts = [all[0].id, all[2].id].map(|id| (AccountId(1), id, 0));
+        assert_eq!(taken, parts[..expected]);
     }
 }

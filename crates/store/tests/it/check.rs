@@ -109,7 +109,7 @@ const DAMAGE: &[(&str, &str, &[&str])] = &[
         &[AGREE],
     ),
     (
-        "UPDATE messages SET parts_delivered = 3 WHERE recipient = 5",
+        "UPDATE messages SET parts_delivered = 4 WHERE recipient = 5",
         "UPDATE messages SET parts_delivered = 1 WHERE recipient = 5",
         &[AGREE],
     ),

@@ -110,6 +110,7 @@ pub(crate) fn message(db: &TestDb, account: AccountId) -> Message {
         account,
         mode: Mode::Live,
         api_key: None,
+        sent_by: None,
         campaign: None,
         recipient: ANN,
         originator: "Shop".parse::<Originator>().unwrap(),
@@ -137,7 +138,7 @@ pub(crate) async fn queued(db: &TestDb, all: &[Message]) {
 
 /// Returns a claim of `node` at `now`.
 pub(crate) fn queue_claim(node: NodeId, now: Timestamp, limit: usize) -> QueueClaim {
-    QueueClaim { node, carrier: ACME, now, until: now.after(LEASE), limit }
+    QueueClaim { node, carrier: ACME, now, now_for_own: now, until: now.after(LEASE), limit }
 }
 
 /// Claims in its own transaction.

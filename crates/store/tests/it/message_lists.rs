@@ -67,6 +67,15 @@ async fn rare_messages_are_found_over_partial_pages() {
         assert_eq!(read_pages(&db, &filter, 2).await, (expected.clone(), vec![2, 1]));
         assert_eq!(read_pages(&db, &filter, 3).await, (expected.clone(), vec![3]));
     }
+    // A search reads as many rows as a list without an index, in numbers, texts and references.
+    let search =
+        |text: &str| MessageFilter { search: Some(text.to_owned()), ..MessageFilter::default() };
+    let bob = BOB.to_string();
+    for text in ["RARE", &bob[3..], &format!("+{bob}")] {
+        assert_eq!(read_pages(&db, &search(text), 50).await.0, expected, "{text}");
+    }
+    let (found, sizes) = read_pages(&db, &search("%"), 50).await;
+    assert_eq!((found, sizes), (vec![], vec![0; 3]));
     // Without one, a page reads 10,000 rows, or 2,000 by an index, and reports that there is more.
     for (recipient, pages) in [(None, 3), (Some(ANN), 13)] {
         let none = by(recipient, None, Some(MessageStatus::Sent));

@@ -2,7 +2,7 @@
 
 use crate::fixtures::{ANN, at, message, queued};
 use heliograph_domain::account::Mode;
-use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, Ids, MessageId};
+use heliograph_domain::id::{AccountId, ApiKeyId, CarrierId, Ids, MessageId, UserId};
 use heliograph_domain::message::{Failure, FailureCode, Message, MessageState, MessageStatus};
 use heliograph_domain::money::Amount;
 use heliograph_domain::phone::Recipient;
@@ -47,6 +47,7 @@ async fn every_field_reads_back_as_stored() {
     let stored = Message {
         mode: Mode::Test,
         api_key: Some(ApiKeyId(db.ids.next(START))),
+        sent_by: Some(UserId(db.ids.next(START))),
         campaign: Some(db.ids.next(START)),
         optout_list: Some(db.ids.next(START)),
         originator: "A-B_C&D. +1".parse().unwrap(),

@@ -104,7 +104,15 @@ pub(crate) fn delivery_claim(
     now: Timestamp,
     limit: usize,
 ) -> DeliveryClaim {
-    DeliveryClaim { node, endpoint, due: now, now, until: now.after(LEASE), limit }
+    DeliveryClaim {
+        node,
+        endpoint,
+        due: now,
+        now,
+        now_for_own: now,
+        until: now.after(LEASE),
+        limit,
+    }
 }
 
 /// Claims in its own transaction.

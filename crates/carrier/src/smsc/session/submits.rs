@@ -71,7 +71,7 @@ impl ServerSession<'_> {
             Some(role) if role.sends && role.queue.is_full() => Some(status::ESME_RMSGQFUL),
             Some(role) if role.sends => {
                 let number = message.destination.digits;
-                self.smsc.refusal(number, behaviour, now)
+                self.smsc.refusal((text::label(message), number), behaviour, now)
             }
             _ => Some(status::ESME_RINVBNDSTS),
         };

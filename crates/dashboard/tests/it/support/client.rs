@@ -68,6 +68,16 @@ impl<'a> Client<'a> {
         self.request(request.body(Body::from(body)).unwrap()).await
     }
 
+    /// Switches the mode by the form of a page, which the browser names in `Referer`.
+    pub(crate) async fn switch_mode(&self, page: &Page, here: &str, mode: &str) -> Page {
+        let csrf = page.form("/mode").remove(0).1;
+        let body = Serializer::new(String::new());
+        let body = { body }.extend_pairs([("csrf", csrf.as_str()), ("mode", mode)]).finish();
+        let request = Request::post("/mode").header(header::CONTENT_TYPE, FORM);
+        let request = request.header(header::REFERER, format!("http://localhost{here}"));
+        self.request(request.body(Body::from(body)).unwrap()).await
+    }
+
     /// Sends the form of a page with this action, with `typed` instead of its values.
     pub(crate) async fn send(&self, page: &Page, action: &str, typed: &[(&str, &str)]) -> Page {
         self.press(page, (action, action), typed).await

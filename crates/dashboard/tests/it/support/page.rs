@@ -18,7 +18,7 @@ impl Page {
     pub(crate) async fn read(response: Response) -> Self {
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        let body = String::from_utf8(body.to_vec()).unwrap();
+        let body = String::from_utf8_lossy(&body).into_owned();
         Self { status: parts.status, headers: parts.headers, body }
     }
 

@@ -92,7 +92,7 @@ fn concurrent_requests_do_not_overdraw() {
 #[test]
 fn a_dry_run_prices_and_stores_nothing() {
     let server = start_with_prices();
-    let key = server.live_key("ann@example.com", "0");
+    let key = server.live_key("ann@example.com", "0.1");
     let before = server.stored();
     let mut body = hello(ANN);
     (body["text"], body["dryRun"]) = (json!("日".repeat(71)), json!(true));
@@ -102,7 +102,8 @@ fn a_dry_run_prices_and_stores_nothing() {
     assert_eq!(
         response.json(),
         json!({ "dryRun": true, "recipient": "447700900123", "originator": "Shop",
-                "encoding": "UCS_2", "parts": 2, "price": "0.1000", "currency": "EUR" })
+                "encoding": "UCS_2", "parts": 2, "price": "0.1000", "currency": "EUR",
+                "charactersLeft": 63, "nonGsmCharacters": ["日"], "available": "0.1000" })
     );
     body["dryRun"] = json!("yes");
     problem(&server.post(&key, &body), 400, "invalid_request");

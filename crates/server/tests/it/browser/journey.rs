@@ -65,7 +65,7 @@ fn the_same_path_without_javascript() {
     chromium.press("Send test message");
     chromium.arrives("/phone/447700900123");
     chromium.sees_again("Delivered");
-    chromium.fill("text", "STOP");
+    chromium.fill("reply", "STOP");
     chromium.press_at("//button[@aria-label='Send reply']");
     chromium.sees_again("has opted out");
     let curl = create_key(&chromium);
@@ -123,6 +123,7 @@ fn first_message(chromium: &Chromium) {
 fn create_key(chromium: &Chromium) -> String {
     chromium.press("API keys");
     chromium.arrives("/settings/api-keys");
+    chromium.press_at("//main//summary[contains(., 'Create API key')]");
     chromium.fill("name", "my shop");
     chromium.press("Create key");
     chromium.sees("Key “my shop” created");
@@ -143,8 +144,8 @@ fn message_appears_without_reload(chromium: &Chromium, curl: &str) {
 }
 
 fn reply_and_stop(chromium: &Chromium) {
-    chromium.fill("text", "Thank you!");
-    chromium.enter("text");
+    chromium.fill("reply", "Thank you!");
+    chromium.enter("reply");
     chromium.sees("Thank you!");
     chromium.press_at("//button[@data-fill='STOP']");
     chromium.press_at("//button[@aria-label='Send reply']");
@@ -157,6 +158,7 @@ fn webhook(chromium: &Chromium) {
     let url = receiver.url("/hook");
     chromium.press("Webhooks");
     chromium.arrives("/settings/webhooks");
+    chromium.press_at("//main//summary[contains(., 'Add endpoint')]");
     chromium.fill("url", &url);
     chromium.press_at("//main//form[@action='/settings/webhooks']//button");
     chromium.arrives("/settings/webhooks/");

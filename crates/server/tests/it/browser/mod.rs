@@ -3,3 +3,4 @@
 mod accessibility;
 mod journey;
 mod screenshots;
+mod usability;

@@ -76,7 +76,7 @@ fn send_messages(fixtures: &Fixtures, receiver: &WebhookSink) {
     let browser = Browser::of(server, DEMO);
     let reply = "/phone/447700900123/reply";
     let page = browser.open("/phone/447700900123");
-    browser.send(&page, reply, &[("text", "Yes, after 10 please. Thank you!")]);
+    browser.send(&page, reply, &[("reply", "Yes, after 10 please. Thank you!")]);
     eventually("the webhook of the reply has arrived", || {
         let received = receiver.received();
         received.iter().any(|hook| hook.body.contains("after 10")).then_some(())

@@ -56,6 +56,6 @@ fn a_lost_response_marks_a_possible_duplicate() {
     let numbers: Vec<_> = numbers.collect();
     assert_eq!(numbers, ["447700900123", "447700900124", "447700900124"]);
     let accounts = server.stdout(&["account", "list"]);
-    assert!(accounts.contains("ann@example.com\t0.9200 EUR\t0.0000 reserved"), "{accounts}");
+    assert!(accounts.contains("ann@example.com\t0.9200 EUR\t0.0000 EUR"), "{accounts}");
     server.check();
 }

@@ -148,7 +148,7 @@ fn limits_of_an_account_are_shown_and_changed() {
     let (code, _, why) = add(url);
     assert!(code == Some(1) && why.contains("endpoint 1 already has this URL"), "{why}");
     let (_, text, _) = server.run_text(&["account", "limits", "--account", "demo@localhost"]);
-    assert!(text.contains("webhook_endpoints\t1 used of 10\tdefault\n"), "{text}");
+    assert!(text.contains("webhook_endpoints\t1\t10\tdefault\n"), "{text}");
     let wrong = ["--set", "webhook_endpoint=1"];
     let (code, _, why) =
         server.run_text(&[&["account", "limits"], &account[..], &wrong[..]].concat());

@@ -177,3 +177,15 @@ fn the_risks_of_a_configuration_are_listed() {
     assert_eq!((code, &found["errors"]), (Some(0), &serde_json::json!([])));
     assert!(found["warnings"][0].as_str().unwrap().contains("There are no prices"), "{found}");
 }
+
+#[test]
+fn unknown_variables_are_named() {
+    let server = Server::new("");
+    let mut command = server.command();
+    let command = command.args(["config", "--check"]).env("HELIOGRAPH_LISTEN", "127.0.0.1:1");
+    let output = command.output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{stdout}");
+    let hint = "HELIOGRAPH_LISTEN has no effect. Did you mean HELIOGRAPH_SERVER__LISTEN?";
+    assert!(stdout.contains(hint), "{stdout}");
+}

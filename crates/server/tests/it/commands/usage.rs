@@ -12,7 +12,7 @@ fn json_output_is_one_document() {
     let id = key["id"].as_str().unwrap();
     assert_eq!(key["mode"], "test");
     assert_eq!(server.json(&["key", "revoke", id]), json!({ "id": id, "revoked": true }));
-    let url = ["--url", "http://127.0.0.1:1/"];
+    let url = ["--url", "http://127.0.0.1:1024/"];
     let hook = server.json(&[&["webhook", "add", "--account", demo][..], &url].concat());
     let id = hook["id"].to_string();
     for (arguments, done) in [

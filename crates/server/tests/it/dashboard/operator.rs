@@ -67,7 +67,7 @@ fn operators_add_credit_once_and_create_links() {
     for _ in 0..2 {
         let done = operator.send(&page, action, &[("amount", "10.50")]);
         assert!(
-            done.contains("Balance updated") && done.contains("10.5000 EUR"),
+            done.contains("10.5000 EUR added to ") && done.contains("The balance is 10.5000 EUR."),
             "{}",
             done.text()
         );

@@ -23,10 +23,10 @@ fn a_user_signs_in_sends_a_text_and_signs_out() {
         (" ", "Enter a reply, or select one above."),
         (&*long, "The reply must not exceed 1000 characters."),
     ] {
-        let refused = browser.send(&phone, reply, &[("text", text)]);
+        let refused = browser.send(&phone, reply, &[("reply", text)]);
         assert!(refused.response.status == 422 && refused.contains(words), "{}", refused.text());
     }
-    let phone = browser.send(&phone, reply, &[("text", "STOP")]);
+    let phone = browser.send(&phone, reply, &[("reply", "STOP")]);
     eventually("the recipient has opted out", || {
         browser.open("/phone").contains("has opted out").then_some(())
     });

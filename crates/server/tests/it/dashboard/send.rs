@@ -28,7 +28,7 @@ fn characters_and_segments_are_counted() {
         ("Hello", &["GSM-7", ">5<", "155 characters left.", "Free"]),
         ("1 € [x]", &[">7<", "150 characters left.", "3 of [ ]", "count as two"]),
         (&"a".repeat(161), &[">161<", ">2<", "145 characters left in segment 2."]),
-        ("Привет", &["UCS-2", ">6<", "64 characters left.", "U+041F"]),
+        ("Привет", &["UCS-2", ">6<", "64 characters left.", "<mark class=\"ucs2\">П</mark>"]),
         ("👋", &["UCS-2", ">1<", "68 characters left.", "1 emoji or rare characters"]),
     ] {
         let counted = count(&browser, &page, text);
@@ -55,11 +55,11 @@ fn special_characters_are_listed_and_can_be_replaced() {
     let page = browser.open("/send");
     let counted = count(&browser, &page, "It’s “open” – <now>… 😀");
     for words in [
-        "<mark class=\"ucs2\" title=\"right single quotation mark (U+2019)\">’</mark>",
-        "left double quotation mark (U+201C)",
-        "en dash (U+2013)",
-        "ellipsis (U+2026)",
-        "U+1F600",
+        "<mark class=\"ucs2\" title=\"right single quotation mark\">’</mark>",
+        "left double quotation mark",
+        "en dash",
+        "ellipsis",
+        "<mark class=\"ucs2\">😀</mark>",
         "→ ...",
         "a segment holds 70 characters instead of 160",
         "&#60;now&#62;",
@@ -147,7 +147,11 @@ fn errors_are_next_to_their_fields() {
         "/send",
         &[&good[..2], &[("text", long.as_str()), ("maxParts", "1")]].concat(),
     );
-    assert!(sent.contains("The text needs 2 parts, but at most 1 are allowed."), "{}", sent.text());
+    assert!(
+        sent.contains("The text needs 2 segments, but at most 1 is allowed."),
+        "{}",
+        sent.text()
+    );
     let all =
         browser.send(&page, "/send", &[("recipient", "x"), ("originator", "<"), ("text", "")]);
     assert_eq!(all.text().matches("class=\"wrong\"").count(), 3, "all errors at once");

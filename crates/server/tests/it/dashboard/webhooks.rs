@@ -79,7 +79,7 @@ fn a_failed_test_has_advice() {
         assert!(tested.contains(text) && tested.contains(fix), "{text}: {}", tested.text());
     }
     for (url, fix) in [
-        ("http://127.0.0.1:1/", "The connection was refused"),
+        ("http://127.0.0.1:1024/", "The connection was refused"),
         ("https://SINK/", "speaks plain HTTP"),
     ] {
         let url = url.replace("SINK", &sink.address.to_string());
@@ -159,9 +159,11 @@ fn an_endpoint_can_be_changed_and_removed() {
     let none = browser.post(&here, &[("csrf", &page.csrf())]);
     assert_eq!(none.status, 422);
     assert!(none.text().contains("Select at least one"));
-    let chosen = browser.post(&here, &[("csrf", &page.csrf()), ("kind", "message.received")]);
-    assert_eq!(chosen.status, 303);
     let list = || server.list(&["webhook", "list", "--account", DEMO]);
+    let url = list()[0]["url"].as_str().unwrap().to_owned();
+    let fields = [("csrf", page.csrf()), ("url", url), ("kind", "message.received".to_owned())];
+    let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    assert_eq!(browser.post(&here, &fields).status, 303);
     assert_eq!(list()[0]["events"], serde_json::json!(["message.received"]));
     // A form that is sent twice rotates the secret once.
     let secret = "SELECT secret AS s FROM endpoints";

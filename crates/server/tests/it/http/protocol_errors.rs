@@ -70,3 +70,15 @@ fn a_request_names_one_host() {
     assert_eq!(send(&server, "GET /healthz HTTP/1.0\r\n\r\n").status, 200);
     assert_eq!(send(&server, "GET /healthz HTTP/1.1\r\nHost: a:80\r\n\r\n").status, 200);
 }
+
+#[test]
+fn types_are_absolute_with_a_public_url() {
+    let server = Server::with("[server]\npublic_url = 'https://sms.example.com'");
+    for (request, code) in [
+        ("GET /v1/nothing HTTP/1.1\r\nHost: a\r\n\r\n", "not_found"),
+        ("GET /v1 nothing HTTP/1.1\r\nHost: a\r\n\r\n", "invalid_request"),
+    ] {
+        let kind = send(&server, request).json()["type"].clone();
+        assert_eq!(kind, format!("https://sms.example.com/docs/errors/{code}"));
+    }
+}

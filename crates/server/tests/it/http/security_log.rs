@@ -44,7 +44,10 @@ fn failed_sign_ins_name_the_client_and_the_reason() {
 fn refused_keys_and_the_keys_of_requests_are_logged() {
     let server = Server::with("[limits]\nrequests_per_second = 5");
     let key = server.key();
-    let id = server.list(&["key", "list"])[0]["id"].as_str().unwrap().to_owned();
+    let id = server.list(&["key", "list", "--account", "demo@localhost"])[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let ask = |key: &str| server.ask(&Request::get("/v1/balance").key(key)).status;
     assert_eq!(ask(&key), 200);
     let known = format!("client=127.0.0.1 key={id} method=GET path=/v1/balance status=200");
@@ -59,4 +62,14 @@ fn refused_keys_and_the_keys_of_requests_are_logged() {
     eventually("the revoked key is refused", || (ask(&key) == 401).then_some(()));
     logged(&server, &[&format!("event=revoked_key_used key={id} account=")]);
     assert!(!server.log().contains(&key));
+}
+
+#[test]
+fn assets_are_not_logged_by_default() {
+    let server = Server::start();
+    assert_eq!(server.ask(&Request::get("/docs/style.css")).status, 200);
+    assert_eq!(server.ask(&Request::get("/docs/errors")).status, 200);
+    logged(&server, &["path=/docs/errors status=200"]);
+    assert!(!server.log().contains("path=/docs/style.css"));
+    logged(&server, &["data directory path=/"]);
 }

@@ -73,6 +73,21 @@ fn on_a_full_disk(server: &Server, blocks: u32, arguments: &str) -> Output {
     command.arg(process::program()).output().unwrap()
 }
 
+/// The first start on a full disk fails, and the next one succeeds.
+#[test]
+fn a_first_start_on_a_full_disk_can_be_repeated() {
+    let mut server = Server::new("");
+    let output = on_a_full_disk(&server, 0, "serve --listen 127.0.0.1:0");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("failed to write data/"), "{stderr}");
+    // As an earlier version left it.
+    std::fs::write(server.home.path().join("data/node"), "").unwrap();
+    server.launch();
+    server.wait_until_ready();
+    assert!(server.stop().success());
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let all = std::fs::read_dir(folder).unwrap();
     all.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()

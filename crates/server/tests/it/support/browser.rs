@@ -54,6 +54,12 @@ impl<'a> Browser<'a> {
         self.cookies.borrow().clone()
     }
 
+    /// Sets a cookie, such as the session of another browser.
+    #[cfg(feature = "test-browser")]
+    pub(crate) fn set_cookie(&self, name: &str, value: &str) {
+        self.cookies.borrow_mut().insert(name.to_owned(), value.to_owned());
+    }
+
     /// Sends one request with the cookies, and keeps the cookies of the response.
     pub(crate) fn ask(&self, request: Request) -> HttpResponse {
         let cookies = self.cookies();

@@ -128,10 +128,33 @@ impl Chromium {
         self.runtime.block_on(self.client().goto(&whole)).unwrap();
     }
 
-    /// Returns path and query of the current page.
+    /// Returns path and query of the current page, without the mode that scripts add.
     pub(crate) fn place(&self) -> String {
+        let place = self.address();
+        let (path, query) = place.split_once('?').unwrap_or((&place, ""));
+        let kept: Vec<_> = query.split('&').filter(|p| !p.starts_with("mode=")).collect();
+        let query = kept.join("&");
+        if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+    }
+
+    /// Returns path and query of the current page, as in the address bar.
+    pub(crate) fn address(&self) -> String {
         let url = self.runtime.block_on(self.client().current_url()).unwrap();
         url[url::Position::BeforePath..url::Position::AfterQuery].to_owned()
+    }
+
+    /// Goes back in the history.
+    pub(crate) fn back(&self) {
+        self.runtime.block_on(self.client().back()).unwrap();
+    }
+
+    /// Presses Escape.
+    pub(crate) fn escape(&self) {
+        for kind in ["keyDown", "keyUp"] {
+            let key = json!({ "type": kind, "key": "Escape", "code": "Escape",
+                              "windowsVirtualKeyCode": 27 });
+            self.devtools("Input.dispatchKeyEvent", &key);
+        }
     }
 
     /// Runs a script in the page.

@@ -90,7 +90,7 @@ impl Fixtures {
         let browser = Browser::of(server, email);
         let phone = browser.open(&format!("/phone/{HANDSET}"));
         let words = format!("Thank you {mark}");
-        browser.send(&phone, &format!("/phone/{HANDSET}/reply"), &[("text", &words)]);
+        browser.send(&phone, &format!("/phone/{HANDSET}/reply"), &[("reply", &words)]);
         let people = browser.open("/settings/members");
         let guest = format!("guest-{mark}@example.com");
         let invited = browser.send(&people, "/settings/members", &[("email", &guest)]);

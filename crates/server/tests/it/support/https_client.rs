@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -90,6 +91,8 @@ pub(crate) struct HttpsClient {
     _connection: JoinSet<()>,
     /// Requests whose body never arrives.
     stalled: JoinSet<()>,
+    /// Responses that are not read.
+    unread: Vec<Response<hyper::body::Incoming>>,
 }
 
 impl HttpsClient {
@@ -106,7 +109,13 @@ impl HttpsClient {
             assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol));
             Ok::<_, io::Error>(handshake(stream, protocol == H2, &mut connection).await)
         })?;
-        Ok(Self { runtime, sender, _connection: connection, stalled: JoinSet::new() })
+        Ok(Self {
+            runtime,
+            sender,
+            _connection: connection,
+            stalled: JoinSet::new(),
+            unread: Vec::new(),
+        })
     }
 
     pub(crate) fn ask(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Bytes>> {
@@ -190,6 +199,28 @@ impl HttpsClient {
         });
     }
 
+    /// Sends requests, and reads only the heads of the responses; with HTTP/1.1, of one.
+    pub(crate) fn leave_unread(&mut self, path: &str, key: &str, times: usize) {
+        let request = || {
+            let request = Request::get(format!("https://127.0.0.1{path}"));
+            let request = request.header("authorization", format!("Bearer {key}"));
+            let request = request.header("host", "127.0.0.1");
+            request.body(BodyExt::boxed(Full::default())).unwrap()
+        };
+        let (sender, unread) = (&mut self.sender, &mut self.unread);
+        self.runtime.block_on(async {
+            match sender {
+                Sender::Http1(sender) => unread.push(sender.send_request(request()).await.unwrap()),
+                Sender::Http2(sender) => {
+                    for _ in 0..times {
+                        sender.ready().await.unwrap();
+                        unread.push(sender.send_request(request()).await.unwrap());
+                    }
+                }
+            }
+        });
+    }
+
     /// Returns the number of stalled requests that have no response.
     pub(crate) fn stalled(&mut self) -> usize {
         while self.stalled.try_join_next().is_some() {}
@@ -201,6 +232,28 @@ impl HttpsClient {
             Sender::Http1(sender) => sender.is_closed(),
             Sender::Http2(sender) => sender.is_closed(),
         }
+    }
+}
+
+/// A connection on which only the first bytes were sent.
+pub(crate) struct Silent {
+    _runtime: Runtime,
+    _stream: TlsStream<TcpStream>,
+}
+
+impl Silent {
+    /// Connects and sends these bytes.
+    pub(crate) fn open(address: SocketAddr, trusted: &Pair, protocol: &[u8], bytes: &[u8]) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let stream = runtime.block_on(async {
+            let stream = TcpStream::connect(address).await.unwrap();
+            let name = ServerName::try_from("127.0.0.1").unwrap();
+            let mut stream = trusted.connector(protocol).connect(name, stream).await.unwrap();
+            stream.write_all(bytes).await.unwrap();
+            stream.flush().await.unwrap();
+            stream
+        });
+        Self { _runtime: runtime, _stream: stream }
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod http;
 pub(crate) mod https_client;
 pub(crate) mod mail;
 pub(crate) mod model;
+pub(crate) mod name_server;
 pub(crate) mod openapi;
 pub(crate) mod optouts;
 pub(crate) mod outages;

@@ -233,6 +233,7 @@ impl Operation {
         let values = |name| match name {
             "status" => vec!["QUEUED", "SENT", "DELIVERED", "FAILED", "CANCELLED"],
             "recipient" => vec![HANDSET, WAITING],
+            "originator" => vec!["Shop", "Heliograph"],
             "reference" => vec!["order%207"],
             "campaignId" => vec!["0190b0a0-0000-7000-8000-000000000000"],
             "from" => vec!["2020-01-01T00:00:00Z"],

@@ -426,7 +426,7 @@ fn urls_outside_the_policy_are_rejected() {
     let server = Server::start();
     let before = list(&server).len();
     for (url, why) in [
-        ("http://127.0.0.1:1/", "not a public address"),
+        ("http://127.0.0.1:1024/", "not a public address"),
         ("https://localhost/", "not a public address"),
         ("https://2130706433/", "not a public address"),
         ("https://0x7f.1/", "not a public address"),
@@ -442,6 +442,7 @@ fn urls_outside_the_policy_are_rejected() {
         ("https://user:secret@example.com/", "must not contain a user"),
         ("example.com", "invalid URL"),
         ("http://8.8.8.8/", "use https://"),
+        ("https://8.8.8.8:22/", "port 22 is not allowed"),
     ] {
         let output = server.run(&["webhook", "add", "--account", DEMO, "--url", url]);
         let is_usage = ["must ", "invalid URL"].iter().any(|begin| why.starts_with(begin));

@@ -1,4 +1,5 @@
 //! Webhook deliveries.
 
 mod delivery;
+mod name_resolution;
 mod tls;

@@ -3,6 +3,7 @@
 
 use crate::kernel::commands::writer_command::WriterCommand;
 use heliograph_domain::account::Mode;
+use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::fields::MessageText;
 use heliograph_domain::id::{AccountId, CarrierId};
 use heliograph_domain::inbound::IncomingSms;
@@ -11,6 +12,7 @@ use heliograph_domain::message::Failure;
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::Receipt;
 use heliograph_store::StoreError;
+use heliograph_store::messaging::carrier_refs::OverduePart;
 use heliograph_store::messaging::inbound_parts::PartGroup;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -34,6 +36,8 @@ pub struct Progress {
     pub settlements: Vec<Settlement>,
     /// The delivery receipts, in the order in which they arrived.
     pub receipts: Vec<(CarrierId, Receipt)>,
+    /// The parts whose receipt is overdue.
+    pub overdue: Vec<OverduePart>,
     /// The inbound updates, in the order in which they arrived.
     pub inbound: Vec<InboundUpdate>,
 }
@@ -51,6 +55,8 @@ pub struct Settlement {
     pub parts: u16,
     /// The parts that the carrier accepted, with the carrier's ids for them.
     pub accepted_parts: Vec<(u8, String)>,
+    /// The receipts that the carrier sends.
+    pub receipts: ReceiptPolicy,
     /// The next step of the message.
     pub next: NextStep,
 }
@@ -102,7 +108,8 @@ pub struct KeywordReply {
 impl WriterCommand for RecordProgress {
     fn weight(&self) -> usize {
         let progress = &self.progress;
-        progress.settlements.len() + progress.receipts.len() + progress.inbound.len()
+        let ended = progress.receipts.len() + progress.overdue.len();
+        progress.settlements.len() + ended + progress.inbound.len()
     }
 
     fn refuse(self, error: &StoreError) {

@@ -4,14 +4,19 @@
 //! base and the swapped addresses are tried, on whichever side comes second.
 
 use crate::kernel::commands::progress::Settlement;
-use heliograph_domain::id::{CarrierId, PartKey};
+use crate::kernel::metrics::metrics;
+use heliograph_domain::carrier::ReceiptPolicy;
+use heliograph_domain::id::{ALL_PARTS, CarrierId, PartKey};
+use heliograph_domain::log_limit::LogLimit;
+use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::{Receipt, ReceiptOutcome, ids_in_other_base, normalized_id};
 use heliograph_domain::time::Timestamp;
 use heliograph_store::messaging::carrier_refs::{
-    self, AcceptedPart, MatchedReceipt, RefKey, StoredReceipt,
+    self, AcceptedPart, MatchedReceipt, OverduePart, RefKey, StoredReceipt,
 };
 use heliograph_store::{Conn, StoreResult};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -19,27 +24,73 @@ use std::time::Duration;
 /// comes within a minute or never.
 pub const EARLY: Duration = Duration::from_secs(150);
 
-/// A carrier and a normalized id.
-type RefName = (CarrierId, String);
+static UNUSABLE_ID: LogLimit = LogLimit::new();
+static REUSED_ID: LogLimit = LogLimit::new();
+
 /// A part that ended, and how.
 type EndedPart = (PartKey, ReceiptOutcome);
+/// Receipts by normalized id and recipient.
+type ReceiptsByKey<'a> = HashMap<RefKey, &'a Receipt>;
 
 /// Receipts that are not matched yet, and those matched within the batch.
 pub(super) struct UnmatchedReceipts<'a> {
-    waiting: HashMap<RefName, &'a Receipt>,
+    /// The first receipt of each id and recipient, then the second, and so on. Usually there is only
+    /// one of each.
+    waiting: Vec<ReceiptsByKey<'a>>,
     pub(super) met: Vec<EndedPart>,
 }
 
 impl<'a> UnmatchedReceipts<'a> {
     pub(super) fn new(receipts: &[&'a (CarrierId, Receipt)]) -> Self {
-        let named = |(carrier, r): &&'a (CarrierId, Receipt)| {
-            let Some(id) = normalized_id(&r.smsc_id) else {
-                tracing::warn!(carrier = carrier.0, "receipt with an empty or too long id ignored");
-                return None;
-            };
-            Some(((*carrier, id), r))
-        };
-        Self { waiting: receipts.iter().filter_map(named).collect(), met: Vec::new() }
+        let mut waiting = Self { waiting: Vec::new(), met: Vec::new() };
+        for (carrier, receipt) in receipts {
+            match normalized_id(&receipt.smsc_id) {
+                Some(smsc_id) => {
+                    let recipient = receipt.recipient;
+                    waiting.add(RefKey { carrier: *carrier, smsc_id, recipient }, receipt);
+                }
+                None => {
+                    if let Some(omitted) = UNUSABLE_ID.admit() {
+                        let message = "receipt with an empty or too long id ignored";
+                        tracing::warn!(carrier = carrier.0, omitted, "{message}");
+                    }
+                }
+            }
+        }
+        waiting
+    }
+
+    fn add(&mut self, mut key: RefKey, receipt: &'a Receipt) {
+        for waiting in &mut self.waiting {
+            match waiting.entry(key) {
+                Entry::Vacant(entry) => {
+                    entry.insert(receipt);
+                    return;
+                }
+                Entry::Occupied(entry) => key = entry.key().clone(),
+            }
+        }
+        self.waiting.push(HashMap::from([(key, receipt)]));
+    }
+
+    /// Takes out the first receipt for a part of this message with this id.
+    fn take(&mut self, message: &Settlement, smsc_id: &str) -> Option<&'a Receipt> {
+        if self.waiting.iter().all(HashMap::is_empty) {
+            return None;
+        }
+        let carrier = message.lease.carrier;
+        let mut key = RefKey { carrier, smsc_id: smsc_id.to_owned(), recipient: message.recipient };
+        for recipient in std::iter::once(message.recipient).chain(message.originator) {
+            key.recipient = recipient;
+            for waiting in &mut self.waiting {
+                if let Some(receipt) = waiting.get(&key)
+                    && addresses(receipt).any(|to| to == message.recipient)
+                {
+                    return waiting.remove(&key);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -64,32 +115,48 @@ pub(super) fn accepted_parts(
 ) -> Vec<NewPart> {
     let mut accepted = Vec::new();
     for s in settlements {
-        for (number, smsc_id) in &s.accepted_parts {
-            // Part 0 stands for the whole of a single-part message, which has no rows in `parts`.
-            let number = if s.parts == 1 { 0 } else { *number };
+        let mut add = |number, smsc_id: String| {
             let part = (s.lease.account, s.lease.message, number);
-            // A part without a usable id is stored too, so that its receipt can time out.
-            let smsc_id = normalized_id(smsc_id)
-                .unwrap_or_else(|| format!("no-id-{}-{number}", s.lease.message));
-            let name = (s.lease.carrier, smsc_id);
-            match unmatched.waiting.get(&name) {
-                Some(r) if addresses(r).any(|to| to == s.recipient) => {
-                    unmatched.met.push((part, r.outcome.clone()));
-                    unmatched.waiting.remove(&name);
-                }
-                _ => accepted.push(NewPart {
-                    part: AcceptedPart {
-                        carrier: name.0,
-                        smsc_id: name.1,
-                        part,
-                        recipient: s.recipient,
-                    },
-                    originator: s.originator,
-                }),
+            if let Some(receipt) = unmatched.take(s, &smsc_id) {
+                unmatched.met.push((part, receipt.outcome.clone()));
+                return;
             }
+            let (carrier, recipient) = (s.lease.carrier, s.recipient);
+            let part = AcceptedPart { carrier, smsc_id, part, recipient };
+            accepted.push(NewPart { part, originator: s.originator });
+        };
+        match &s.accepted_parts[..] {
+            _ if s.receipts == ReceiptPolicy::None => {}
+            // Part 0 stands for the whole of a single-part message, which has no rows in `parts`.
+            parts if s.parts == 1 => parts.iter().for_each(|(_, id)| add(0, stored_id(s, 0, id))),
+            _ => several(s).into_iter().for_each(|(number, id)| add(number, id)),
         }
     }
     accepted
+}
+
+/// Returns the id of a part as it is stored. A part without a usable id is stored too, so that its
+/// receipt can time out.
+fn stored_id(message: &Settlement, number: u8, smsc_id: &str) -> String {
+    normalized_id(smsc_id).unwrap_or_else(|| format!("no-id-{}-{number}", message.lease.message))
+}
+
+/// Returns the accepted parts of a message of several that get a receipt. One receipt is for the
+/// whole message if the carrier sends only one, or gave the same id to several parts.
+fn several(message: &Settlement) -> Vec<(u8, String)> {
+    let only = message.receipts.only_part(message.parts);
+    let mut ids: Vec<(u8, String)> = Vec::with_capacity(message.accepted_parts.len());
+    for (number, id) in &message.accepted_parts {
+        if only.is_some_and(|only| only != u16::from(*number)) {
+            continue;
+        }
+        let id = stored_id(message, *number, id);
+        match ids.iter_mut().find(|(_, other)| *other == id) {
+            Some((number, _)) => *number = ALL_PARTS,
+            None => ids.push((if only.is_some() { ALL_PARTS } else { *number }, id)),
+        }
+    }
+    ids
 }
 
 /// Returns the addresses of a receipt that may be the recipient of the message.
@@ -105,8 +172,15 @@ pub(super) async fn record_accepted(
     now: Timestamp,
 ) -> StoreResult<Vec<EndedPart>> {
     let (mut met, accepted) = differing_early_receipts(tx, accepted, now).await?;
-    let found = carrier_refs::record_accepted(tx, &accepted, now).await?;
-    met.extend(found.into_iter().map(|m| (m.part, m.outcome)));
+    let recorded = carrier_refs::record_accepted(tx, &accepted, now).await?;
+    met.extend(recorded.matched.into_iter().map(|m| (m.part, m.outcome)));
+    for carrier in recorded.reused {
+        metrics().reused_ids.with_label_values(&[&carrier.0.to_string()]).inc();
+        if let Some(omitted) = REUSED_ID.admit() {
+            let message = "the carrier gave two messages to the same recipient the same id";
+            tracing::warn!(carrier = carrier.0, omitted, "{message}");
+        }
+    }
     Ok(met)
 }
 
@@ -163,21 +237,32 @@ pub(super) async fn match_receipts(
     unmatched: UnmatchedReceipts<'_>,
     now: Timestamp,
 ) -> StoreResult<Vec<EndedPart>> {
-    let waiting = unmatched.waiting;
     let mut met = Vec::new();
-    let names: Vec<_> = waiting.iter().map(|((c, id), r)| (*c, id.as_str(), r.recipient)).collect();
-    let found = carrier_refs::take_matching(tx, &names).await?;
-    let mut unknown = waiting.clone();
-    for (carrier, id, part) in found {
-        if let Some(receipt) = unknown.remove(&(carrier, id)) {
+    for waiting in unmatched.waiting {
+        met.extend(match_distinct(tx, waiting, now).await?);
+    }
+    Ok(met)
+}
+
+/// Matches receipts of which no two have the same id and recipient.
+async fn match_distinct(
+    tx: &mut Conn,
+    mut unknown: ReceiptsByKey<'_>,
+    now: Timestamp,
+) -> StoreResult<Vec<EndedPart>> {
+    let mut met = Vec::new();
+    let found = carrier_refs::take_matching(tx, &unknown.keys().collect::<Vec<_>>()).await?;
+    for (key, part) in found {
+        if let Some(receipt) = unknown.remove(&key) {
             met.push((part, receipt.outcome.clone()));
         }
     }
     met.extend(other_spellings(tx, &mut unknown).await?);
-    let unknown = unknown.into_iter().map(|((carrier, smsc_id), receipt)| StoredReceipt {
-        carrier,
-        smsc_id,
-        recipient: receipt.recipient,
+    met.extend(reused_ids(tx, &mut unknown).await?);
+    let unknown = unknown.into_iter().map(|(key, receipt)| StoredReceipt {
+        carrier: key.carrier,
+        smsc_id: key.smsc_id,
+        recipient: key.recipient,
         outcome: receipt.outcome.clone(),
     });
     let found = carrier_refs::record_receipts(tx, &unknown.collect::<Vec<_>>(), now).await?;
@@ -185,40 +270,61 @@ pub(super) async fn match_receipts(
     Ok(met)
 }
 
+/// Takes out the receipts for parts whose id was given to a newer message, which has its receipt.
+async fn reused_ids(tx: &mut Conn, unknown: &mut ReceiptsByKey<'_>) -> StoreResult<Vec<EndedPart>> {
+    let mut met = Vec::new();
+    if unknown.is_empty() || !carrier_refs::has_reused(tx).await? {
+        return Ok(met);
+    }
+    let keys: Vec<_> = unknown.keys().cloned().collect();
+    for key in keys {
+        if let Some(part) = carrier_refs::take_reused(tx, &key).await?
+            && let Some(receipt) = unknown.remove(&key)
+        {
+            met.push((part, receipt.outcome.clone()));
+        }
+    }
+    Ok(met)
+}
+
+/// Ends parts whose receipt is overdue, as if the carrier had reported it.
+pub(super) async fn time_out(
+    tx: &mut Conn,
+    overdue: &[&OverduePart],
+) -> StoreResult<Vec<EndedPart>> {
+    let timeout = ReceiptOutcome::Failed(Failure::new(FailureCode::ReceiptTimeout));
+    let parts = carrier_refs::take_overdue(tx, overdue).await?;
+    Ok(parts.into_iter().map(|part| (part, timeout.clone())).collect())
+}
+
 /// Takes out the receipts that match by another spelling of their id or by swapped addresses: one
 /// possibility of each at a time, so that a receipt matches at most one part.
 async fn other_spellings(
     tx: &mut Conn,
-    unknown: &mut HashMap<RefName, &Receipt>,
+    unknown: &mut ReceiptsByKey<'_>,
 ) -> StoreResult<Vec<EndedPart>> {
     let mut met = Vec::new();
     let mut candidates: Vec<_> = unknown
         .iter()
-        .map(|(name, receipt)| (name.clone(), candidates(&name.1, receipt).into_iter()))
+        .map(|(key, receipt)| (key.clone(), candidates(&key.smsc_id, receipt).into_iter()))
         .collect();
     loop {
-        let mut spelled: HashMap<RefKey, RefName> = HashMap::new();
-        for (name, rest) in &mut candidates {
-            if unknown.contains_key(name)
+        let mut spelled: HashMap<RefKey, RefKey> = HashMap::new();
+        for (key, rest) in &mut candidates {
+            if unknown.contains_key(key)
                 && let Some((smsc_id, recipient)) = rest.next()
             {
-                spelled.insert(RefKey { carrier: name.0, smsc_id, recipient }, name.clone());
+                let other = RefKey { carrier: key.carrier, smsc_id, recipient };
+                spelled.insert(other, key.clone());
             }
         }
         if spelled.is_empty() {
             return Ok(met);
         }
-        let names: Vec<_> =
-            spelled.keys().map(|k| (k.carrier, k.smsc_id.as_str(), k.recipient)).collect();
-        let mut found: HashMap<RefName, PartKey> = HashMap::new();
-        for (carrier, id, part) in carrier_refs::take_matching(tx, &names).await? {
-            found.insert((carrier, id), part);
-        }
-        for (key, name) in spelled {
-            if let Some(part) = found.get(&(key.carrier, key.smsc_id))
-                && let Some(receipt) = unknown.remove(&name)
-            {
-                met.push((*part, receipt.outcome.clone()));
+        let found = carrier_refs::take_matching(tx, &spelled.keys().collect::<Vec<_>>()).await?;
+        for (other, part) in found {
+            if let Some(receipt) = spelled.get(&other).and_then(|key| unknown.remove(key)) {
+                met.push((part, receipt.outcome.clone()));
             }
         }
     }

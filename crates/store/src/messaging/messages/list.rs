@@ -29,6 +29,9 @@ pub struct MessageFilter {
     pub reference: Option<String>,
     /// The campaign.
     pub campaign: Option<Uuid>,
+    /// Text that the recipient's number, the originator, the text or the reference contains. ASCII
+    /// letters match in both cases.
+    pub search: Option<String>,
     /// Accepted at this time or later.
     pub from: Option<Timestamp>,
     /// Accepted before this time.
@@ -60,7 +63,7 @@ impl Statements {
     fn by_account() -> Self {
         let source = "messages WHERE account = $1";
         Self {
-            page: [page(10_000, source), page(10_000, source)],
+            page: [page(SQLITE, 10_000, source), page(POSTGRES, 10_000, source)],
             end: [end(10_000, source), end(10_000, source)],
         }
     }
@@ -75,23 +78,34 @@ impl Statements {
             format!("messages WHERE account = $1 AND {condition}"),
         ];
         Self {
-            page: sources.each_ref().map(|source| page(2_000, &source.replace("$value", "$13"))),
+            page: [
+                page(SQLITE, 2_000, &sources[0].replace("$value", "$15")),
+                page(POSTGRES, 2_000, &sources[1].replace("$value", "$15")),
+            ],
             end: sources.map(|source| end(2_000, &source.replace("$value", "$4"))),
         }
     }
 }
 
+/// The condition of a search in each dialect. `$13` is the text in lower case, `$14` its digits. The
+/// collation "C" makes PostgreSQL convert only ASCII letters, as SQLite does.
+const SQLITE: &str = "INSTR(LOWER(text), $13) > 0 OR INSTR(LOWER(reference), $13) > 0
+    OR INSTR(LOWER(originator), $13) > 0 OR INSTR(CAST(recipient AS TEXT), $14) > 0";
+const POSTGRES: &str = "STRPOS(LOWER(text COLLATE \"C\"), $13) > 0
+    OR STRPOS(LOWER(reference COLLATE \"C\"), $13) > 0
+    OR STRPOS(LOWER(originator COLLATE \"C\"), $13) > 0 OR STRPOS(CAST(recipient AS TEXT), $14) > 0";
+
 /// Reads the newest `depth` rows of a source and returns those that match the filter. The outer
 /// query has no ORDER BY: the rows keep the order of the inner one, and SQLite would sort what it
 /// can return at once.
-fn page(depth: u32, source: &str) -> String {
+fn page(search: &str, depth: u32, source: &str) -> String {
     format!(
         "SELECT {}
          FROM (SELECT * FROM {source} AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT {depth}) AS newest
          WHERE mode = $4 AND (CAST($5 AS bigint) >> CAST(status AS integer)) & 1 = 1
            AND (recipient = $6 OR $6 IS NULL) AND (originator = $7 OR $7 IS NULL)
            AND (reference = $8 OR $8 IS NULL) AND (campaign = $9 OR $9 IS NULL)
-           AND accepted_at >= $10 AND accepted_at < $11
+           AND accepted_at >= $10 AND accepted_at < $11 AND ($13 IS NULL OR {search})
          LIMIT $12",
         all_columns()
     )
@@ -135,6 +149,14 @@ fn index(mode: Mode, filter: &MessageFilter) -> (&'static Statements, Option<Val
     }
 }
 
+/// Returns the digits of a text that looks like part of a phone number.
+fn digits(text: &str) -> Option<String> {
+    let is_punctuation = |c: char| " +-().".contains(c);
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    let is_number = text.chars().all(|c| c.is_ascii_digit() || is_punctuation(c));
+    (is_number && !digits.is_empty()).then_some(digits)
+}
+
 /// Returns a set of statuses as a number in which the bit of each status is set.
 fn status_bits(statuses: &[MessageStatus]) -> i64 {
     let all = if statuses.is_empty() { &MessageStatus::ALL } else { statuses };
@@ -155,6 +177,8 @@ pub async fn list(
     let floor = filter.from.map_or(MessageId(Uuid::nil()), MessageId::first_at);
     let ceiling = filter.to.map(|to| MessageId::first_at(to.after(SLACK)));
     let before = ceiling.map_or(before, |c| c.min(before));
+    let search = filter.search.as_ref().map(|text| text.to_ascii_lowercase());
+    let digits = search.as_deref().and_then(digits);
     let bounds = [account.value(), before.value(), floor.value()];
     let wanted = [
         mode.value(),
@@ -167,6 +191,8 @@ pub async fn list(
         filter.to.unwrap_or(Timestamp(i64::MAX)).into(),
         // One more than wanted shows whether there are more.
         i64::try_from(limit + 1).unwrap_or(i64::MAX).into(),
+        search.value(),
+        digits.value(),
     ];
     let params: Vec<_> = bounds.iter().chain(&wanted).chain(&value).copied().collect();
     let sql = conn.pick(sqlite_page, postgres_page);

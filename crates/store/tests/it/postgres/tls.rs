@@ -2,7 +2,7 @@
 
 use heliograph_store::{Db, Options};
 use heliograph_testing::{TestClock, sealing_key};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,9 +45,10 @@ impl Drop for Cluster {
     }
 }
 
-/// Returns an authority.
-fn authority() -> (String, Issuer<'static, KeyPair>) {
+/// Returns an authority with this name.
+fn authority(name: &str) -> (String, Issuer<'static, KeyPair>) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
     let pem = params.self_signed(&key).unwrap().pem();
@@ -58,13 +59,13 @@ fn authority() -> (String, Issuer<'static, KeyPair>) {
 async fn certificates_are_checked_as_sslmode_says() {
     let home = tempfile::tempdir().unwrap();
     let path = |name: &str| home.path().join(name);
-    let (ours, issuer) = authority();
+    let (ours, issuer) = authority("ours");
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     let certificate = params.signed_by(&key, &issuer).unwrap();
     for (name, text) in [
         ("ca.pem", ours),
-        ("other.pem", authority().0),
+        ("other.pem", authority("other").0),
         ("cert.pem", certificate.pem()),
         ("key.pem", key.serialize_pem()),
         ("empty.pem", String::new()),
