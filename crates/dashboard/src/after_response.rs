@@ -27,6 +27,10 @@ impl AfterResponse {
     ///
     /// # Errors
     /// [`Error::Overloaded`] when too much work waits.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nobody waits for the task, its error is logged, and a shutdown may end it"
+    )]
     pub(crate) fn run(
         &self,
         work: impl Future<Output = Result<(), Error>> + Send + 'static,
