@@ -5,11 +5,11 @@ use crate::sign_in_throttle::TooManyAttempts;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use heliograph_domain::account_limit::AccountLimit;
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::wording::cancellation::not_cancellable;
 use heliograph_domain::wording::{endpoints, limits, sentence};
 use heliograph_http::BodyError;
 use heliograph_service::kernel::error::Error;
+use heliograph_service::kernel::log_limit::LogLimit;
 
 /// The reason why a page is not shown.
 #[derive(Clone, Debug)]

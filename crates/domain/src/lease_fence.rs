@@ -20,19 +20,20 @@ struct State {
 }
 
 impl LeaseFence {
-    /// Creates the fence of a node that shares its database with no other node: it has no heartbeat.
-    pub fn open() -> Self {
-        Self::new(u64::MAX)
+    /// Creates the fence of a node that starts at `now` and shares its database with no other node:
+    /// it has no heartbeat.
+    pub fn open(now: Instant) -> Self {
+        Self::new(now, u64::MAX)
     }
 
     /// Creates the fence of a node without a heartbeat so far, which may not submit yet.
-    pub fn closed() -> Self {
-        Self::new(0)
+    pub fn closed(now: Instant) -> Self {
+        Self::new(now, 0)
     }
 
-    fn new(valid_until: u64) -> Self {
+    fn new(start: Instant, valid_until: u64) -> Self {
         let (valid_from, valid_until) = (AtomicU64::new(0), AtomicU64::new(valid_until));
-        Self(Arc::new(State { start: Instant::now(), valid_from, valid_until }))
+        Self(Arc::new(State { start, valid_from, valid_until }))
     }
 
     /// Returns whether the node may submit at `now` under a lease that began at `leased_at`.
@@ -70,14 +71,16 @@ mod tests {
 
     #[test]
     fn a_node_without_other_nodes_submits_until_its_leases_are_old() {
-        let (fence, start) = (LeaseFence::open(), Instant::now());
+        let start = Instant::now();
+        let fence = LeaseFence::open(start);
         assert!(fence.allows(start, start + STOP_AFTER - Duration::from_millis(1)));
         assert!(!fence.allows(start, start + STOP_AFTER));
     }
 
     #[test]
     fn a_node_submits_only_after_a_recent_heartbeat() {
-        let (fence, start) = (LeaseFence::closed(), Instant::now());
+        let start = Instant::now();
+        let fence = LeaseFence::closed(start);
         let at = |seconds| start + Duration::from_secs(seconds);
         assert!(!fence.allows(at(1), at(1)), "no heartbeat so far");
         fence.record_heartbeat(at(1), at(2));
@@ -90,7 +93,8 @@ mod tests {
     /// As a node that was stopped for longer than the effect of its heartbeat.
     #[test]
     fn leases_from_before_a_gap_are_void() {
-        let (fence, start) = (LeaseFence::closed(), Instant::now());
+        let start = Instant::now();
+        let fence = LeaseFence::closed(start);
         let at = |seconds| start + Duration::from_secs(seconds);
         fence.record_heartbeat(at(1), at(1));
         fence.record_heartbeat(at(20), at(21));

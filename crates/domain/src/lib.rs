@@ -22,7 +22,6 @@ pub mod inbound;
 pub mod inbound_message;
 pub mod lease;
 pub mod lease_fence;
-pub mod log_limit;
 pub mod message;
 pub mod money;
 #[cfg(feature = "openapi")]

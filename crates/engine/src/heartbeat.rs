@@ -20,7 +20,11 @@ impl Heartbeat {
     /// the heartbeat keeps open.
     pub(crate) async fn begin(context: &Context) -> (Self, LeaseFence) {
         let shared = context.db.is_shared();
-        let fence = if shared { LeaseFence::closed() } else { LeaseFence::open() };
+        let fence = if shared {
+            LeaseFence::closed(std::time::Instant::now())
+        } else {
+            LeaseFence::open(std::time::Instant::now())
+        };
         let heartbeat = NodeHeartbeat::new(fence.clone());
         let mut this = Self { context: context.clone(), heartbeat };
         if let Err(error) = this.turn().await {

@@ -6,13 +6,13 @@
 
 use heliograph_carrier::carrier::{Ack, AckResult, DeliverSmHandle};
 use heliograph_domain::id::CarrierId;
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::receipt::Receipt;
 use heliograph_service::kernel::commands::claim::DispatchItem;
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::progress::{
     InboundUpdate, KeywordReply, NextStep, Progress, RecordProgress, Settlement,
 };
+use heliograph_service::kernel::log_limit::LogLimit;
 use heliograph_service::kernel::metrics::metrics;
 use heliograph_service::kernel::writer::{StoreError, Writer};
 use std::time::Duration;

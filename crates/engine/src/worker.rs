@@ -1,7 +1,7 @@
 //! The loop of every worker that does what is due: at an interval, and when something wakes it.
 
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_service::kernel::error::Result;
+use heliograph_service::kernel::log_limit::LogLimit;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;

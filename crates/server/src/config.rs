@@ -46,6 +46,7 @@ const KEYS: &[(&str, &str, Kind)] = &[
     ("database", "sealing_key", Kind::Text),
     ("accounts", "sign_up", Kind::Text),
     ("accounts", "currency", Kind::Text),
+    ("accounts", "operator_two_factor", Kind::Flag),
     ("limits", "max_in_flight", Kind::Number),
     ("limits", "requests_per_second", Kind::Number),
     ("limits", "event_streams", Kind::Number),

@@ -29,7 +29,7 @@ impl PeriodicTask for RateLimitShare {
     const FAILURE: &'static str = "failed to read the limits of accounts";
 
     async fn turn(&mut self) -> Result<()> {
-        account_limits::refresh(&self.context).await?;
+        account_limits::refresh(&self.context.db, &self.context.limits).await?;
         // Otherwise there are no other nodes.
         if self.context.db.is_shared() {
             self.nodes.send_replace(nodes::mark_serving(&self.context).await?);

@@ -65,6 +65,6 @@ pub(crate) async fn build(
         limits: LimitTable::new(config.limits.account_limits()),
         settings,
     };
-    account_limits::refresh(&context).await?;
+    account_limits::refresh(&context.db, &context.limits).await?;
     Ok(context)
 }

@@ -33,10 +33,10 @@ const LAYERS: &str = "
     api | rate_limit response unknown_path < error < account_shares header readiness security_events < media_type metrics_access < idempotency query request < state < auth openapi < body < balance docs health inbound_messages messages optout_lists rate_limit_layer < router
     carrier | link_status stop < carrier < smpp < smsc
     dashboard | after_response assets cookies csrf format live_updates page reasons sign_in_throttle < bubbles layout page_rate < state < client error_page < form page_limit < composer session < anonymous api_keys audit conversations error_response limits live members messages mode operator optouts overview phone security send webhooks < confirm join password_reset sign_in sign_up < routes
-    domain | account account_limit delivery_error egress_policy email money password phone recovery retry text time webhook_url < fields id inbound originator rate secret totp < account_ref carrier endpoint_error inbound_message message optout < lease receipt stats submission wording < openapi < event < webhook
-    engine | http pending_batch worker < bind_status dispatch forward handsets mail maintenance webhooks < workers
+    domain | account account_limit delivery_error egress_policy email money password phone recovery retry text time webhook_url < fields id inbound originator rate secret totp < account_ref carrier endpoint_error inbound_message message optout < lease receipt stats submission wording < lease_fence openapi < event < webhook
+    engine | http pending_batch worker < bind_status dispatch forward handsets heartbeat mail maintenance webhooks < workers
     http | client drain idle limits static_asset usage_limit < body_budget < body < layers < error_document < documented_errors < connection < tls < certificate < accept_loop
-    server | account_lookup certificate_reload config http key_usage log name_resolver output rate_limit_share rates signals system writer_thread < data_dir metrics_access safety serve_args shutdown simulator telemetry welcome < carriers service_context < commands serve
+    server | account_lookup certificate_reload config http key_usage log name_resolver output rate_limit_share rates signals system writer_thread < data_dir metrics_access safety serve_args shutdown simulator telemetry welcome < carriers number_owners service_context < commands serve
     service | kernel < audience billing webhooks < identity messaging < group_commit operations
     store | error < db < audience billing idempotency identity messaging operations webhooks
     testing | deterministic engine resolver < database < node";

@@ -100,7 +100,7 @@ impl Harness {
         let (acks, to_ack) = mpsc::channel(16);
         let (stop, stopped) = watch::channel(false);
         let link_status = Arc::new(LinkStatus::default());
-        let fence = LeaseFence::open();
+        let fence = LeaseFence::open(std::time::Instant::now());
         let channels = CarrierChannels {
             submissions: to_submit,
             events: to_engine,

@@ -20,7 +20,6 @@ async fn an_address_is_confirmed_before_the_account_goes_live() {
     409
     Request failed
     Confirm your email address first, with the link that we sent you. You can send it again under Security.
-    Back to the dashboard
     ");
     let key = [("name", "Shop"), ("mode", "live")];
     let key = ann.fill("/settings/api-keys", "/settings/api-keys", &key).await;

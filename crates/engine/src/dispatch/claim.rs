@@ -1,9 +1,9 @@
 //! Claiming messages from the table.
 
 use crate::dispatch::{Claimed, Dispatcher};
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_service::kernel::commands::claim::ClaimMessages;
 use heliograph_service::kernel::commands::command::Command;
+use heliograph_service::kernel::log_limit::LogLimit;
 use tokio::sync::oneshot;
 
 /// The maximum number of rows per claim.

@@ -3,9 +3,9 @@
 use crate::dispatch::{Dispatcher, Step};
 use crate::pending_batch::PendingBatch;
 use heliograph_carrier::carrier::{Ack, CarrierEvent};
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::submission::SubmitOutcome;
 use heliograph_service::kernel::commands::progress::{InboundUpdate, KeywordReply};
+use heliograph_service::kernel::log_limit::LogLimit;
 use heliograph_service::kernel::metrics::metrics;
 use heliograph_service::messaging::messages;
 

@@ -2,10 +2,10 @@
 
 use crate::dispatch::{Dispatcher, Step};
 use heliograph_domain::lease::RENEW_AFTER;
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_service::audience::optouts;
 use heliograph_service::kernel::commands::command::Command;
 use heliograph_service::kernel::commands::renew::Renew;
+use heliograph_service::kernel::log_limit::LogLimit;
 use std::collections::HashSet;
 use std::time::Instant;
 use tokio::sync::oneshot;

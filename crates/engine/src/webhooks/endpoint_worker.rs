@@ -14,7 +14,6 @@ use heliograph_domain::egress_policy::EgressPolicy;
 use heliograph_domain::id::EndpointId;
 use heliograph_domain::lease::STOP_AFTER;
 use heliograph_domain::lease_fence::LeaseFence;
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::time::Timestamp;
 use heliograph_domain::webhook::WebhookEndpoint;
 use heliograph_domain::webhook_url::WebhookUrl;
@@ -25,6 +24,7 @@ use heliograph_service::kernel::commands::report_deliveries::{
 };
 use heliograph_service::kernel::context::Context;
 use heliograph_service::kernel::local_queue::LocalQueue;
+use heliograph_service::kernel::log_limit::LogLimit;
 use heliograph_service::kernel::metrics::metrics;
 use heliograph_service::kernel::writer::{self, Writer};
 use heliograph_service::webhooks::deliveries::{self, DeliveryAttemptInfo, WebhookResponse};

@@ -251,7 +251,7 @@ pub async fn add(
     if let Some(answer) = asked.stored_answer(cx).await? {
         return Ok(IdempotentOutcome::Replayed(answer));
     }
-    account_limits::require_row_room(cx, caller.account, 1).await?;
+    account_limits::require_row_room(&cx.db, &cx.limits, caller.account, 1).await?;
     let mut tx = cx.db.write().await?;
     let list = find(&mut tx, caller, which).await?.id;
     let NewOptout { number, note } = new;
@@ -315,7 +315,8 @@ pub async fn import(
     }
     // The list must exist even when there is nothing to add.
     let made = find(&mut cx.db.read().await?, caller, which).await?;
-    account_limits::require_row_room(cx, caller.account, import.numbers.len()).await?;
+    account_limits::require_row_room(&cx.db, &cx.limits, caller.account, import.numbers.len())
+        .await?;
     let mut added = 0;
     for batch in import.numbers.chunks(BATCH) {
         let mut tx = cx.db.write().await?;

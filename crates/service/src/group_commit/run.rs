@@ -5,10 +5,10 @@
 
 use crate::group_commit::batch::{self, BatchReplies, CommitProbe, WriterDeps};
 use crate::kernel::commands::command::Batch;
+use crate::kernel::log_limit::LogLimit;
 use crate::kernel::metrics::metrics;
 use crate::kernel::writer::Inbox;
 use async_recursion::async_recursion as boxed;
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_store::messaging::inbound_messages;
 use heliograph_store::messaging::messages;
 use heliograph_store::{Db, StoreError, StoreResult};

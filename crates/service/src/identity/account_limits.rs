@@ -31,7 +31,7 @@ pub struct LimitUse {
 /// Returns the limits of an account, with what is used of them.
 #[boxed]
 pub async fn list(cx: &Context, account: AccountId) -> Result<Vec<LimitUse>> {
-    table::refresh(cx).await?;
+    table::refresh(&cx.db, &cx.limits).await?;
     let mut conn = cx.db.read().await?;
     let self_registered = accounts::is_self_registered(&mut conn, account).await?;
     let mut all = Vec::with_capacity(AccountLimit::ALL.len());
@@ -85,7 +85,7 @@ pub async fn change(
     actor: &Actor,
     changes: &[(AccountLimit, Option<u32>)],
 ) -> Result<()> {
-    table::refresh(cx).await?;
+    table::refresh(&cx.db, &cx.limits).await?;
     let account = actor.account;
     let mut tx = cx.db.write().await?;
     for (limit, value) in changes.iter().copied() {
@@ -105,5 +105,5 @@ pub async fn change(
         audit::record(cx, &mut tx, actor, AuditAction::LimitChanged, &detail).await?;
     }
     tx.commit().await?;
-    Ok(table::refresh(cx).await?)
+    Ok(table::refresh(&cx.db, &cx.limits).await?)
 }

@@ -6,7 +6,6 @@
 //! read at most once a minute for each account; several nodes may so exceed a limit by what they
 //! accept within that minute.
 
-use crate::kernel::context::Context;
 use crate::kernel::error::{Error, Result};
 use async_recursion::async_recursion as boxed;
 use heliograph_domain::account::Mode;
@@ -18,7 +17,7 @@ use heliograph_store::audience::optouts;
 use heliograph_store::identity::{account_limits, accounts};
 use heliograph_store::messaging::messages;
 use heliograph_store::operations::stats;
-use heliograph_store::{Conn, StoreResult};
+use heliograph_store::{Conn, Db, StoreResult};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -150,34 +149,34 @@ impl LimitTable {
 
 /// Reads the overrides of all accounts again.
 #[boxed]
-pub async fn refresh(cx: &Context) -> StoreResult<()> {
+pub async fn refresh(db: &Db, limits: &LimitTable) -> StoreResult<()> {
     let mut all = Overrides::new();
-    for (account, limit, value) in account_limits::all(&mut cx.db.read().await?).await? {
+    for (account, limit, value) in account_limits::all(&mut db.read().await?).await? {
         all.entry(account).or_default().insert(limit, value);
     }
-    let shared = &cx.limits.0;
+    let shared = &limits.0;
     let mut overrides = shared.overrides.write().unwrap_or_else(PoisonError::into_inner);
     if *overrides != all {
         *overrides = all;
         // The limits are among the figures.
-        cx.limits.usage().clear();
+        limits.usage().clear();
     }
     Ok(())
 }
 
 /// Reads what an account has used, unless this node has read it within the last minute.
 #[boxed]
-pub async fn load_usage(cx: &Context, account: AccountId) -> Result<()> {
-    let now = cx.db.now();
+pub async fn load_usage(db: &Db, limits: &LimitTable, account: AccountId) -> Result<()> {
+    let now = db.now();
     let is_fresh = |used: &AccountUsage| {
         used.read_at >= now.before(USAGE_AGE) && used.read_at >= day_start(now)
     };
-    if cx.limits.usage().get(&account).is_some_and(is_fresh) {
+    if limits.usage().get(&account).is_some_and(is_fresh) {
         return Ok(());
     }
-    let mut conn = cx.db.read().await?;
+    let mut conn = db.read().await?;
     let self_registered = accounts::is_self_registered(&mut conn, account).await?;
-    let max = |limit| cx.limits.max_if(account, limit, self_registered);
+    let max = |limit| limits.max_if(account, limit, self_registered);
     let mut count = AccountUsage {
         read_at: now,
         test_messages: Count { max: max(AccountLimit::TestMessagesPerDay), used: 0 },
@@ -189,7 +188,7 @@ pub async fn load_usage(cx: &Context, account: AccountId) -> Result<()> {
     if let Some(max) = count.stored_rows.max {
         count.stored_rows.used = stored_rows(&mut conn, account, max).await?;
     }
-    let mut all = cx.limits.usage();
+    let mut all = limits.usage();
     if all.len() >= MAX_ACCOUNTS {
         all.clear();
     }
@@ -225,12 +224,17 @@ pub async fn stored_rows(conn: &mut Conn, account: AccountId, max: u32) -> Store
 /// # Errors
 /// [`Error::LimitReached`].
 #[boxed]
-pub async fn require_row_room(cx: &Context, account: AccountId, more: usize) -> Result<()> {
-    load_usage(cx, account).await?;
+pub async fn require_row_room(
+    db: &Db,
+    limits: &LimitTable,
+    account: AccountId,
+    more: usize,
+) -> Result<()> {
+    load_usage(db, limits, account).await?;
     let more = u64::try_from(more).unwrap_or(u64::MAX);
-    let full = cx.limits.usage().get(&account).is_some_and(|used| {
+    let full = limits.usage().get(&account).is_some_and(|used| {
         let Count { max, used } = used.stored_rows;
         max.is_some_and(|max| used.saturating_add(more) > u64::from(max))
     });
-    if full { Err(cx.limits.reached(account, AccountLimit::StoredRows)) } else { Ok(()) }
+    if full { Err(limits.reached(account, AccountLimit::StoredRows)) } else { Ok(()) }
 }

@@ -8,6 +8,7 @@ pub mod context;
 pub mod error;
 pub mod idempotency;
 pub mod local_queue;
+pub mod log_limit;
 pub mod metrics;
 pub mod name_resolution;
 pub mod notifier;

@@ -12,6 +12,7 @@ use heliograph_domain::optout::{Optout, OptoutSource};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::time::Timestamp;
 use heliograph_store::audience::optouts;
+use heliograph_store::messaging::inbound_messages::UNASSIGNED;
 use heliograph_store::messaging::keyword_replies::{self, KeywordAnswer};
 use heliograph_store::messaging::{inbound_messages, messages};
 use heliograph_store::{Conn, StoreResult};
@@ -128,8 +129,11 @@ async fn apply_for_other_sender(
         start(tx, &lists, person).await?;
         return Ok(None);
     }
-    // The account cannot read the inbound message, which belongs to another one.
-    let evidence = Optout { message: None, ..evidence(message, person, now) };
+    let mut evidence = evidence(message, person, now);
+    if message.account != UNASSIGNED {
+        // The account cannot read the inbound message, which belongs to another one.
+        evidence.message = None;
+    }
     Ok(stop(tx, &lists, &evidence).await?.then_some(account))
 }
 

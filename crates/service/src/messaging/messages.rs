@@ -131,7 +131,7 @@ pub async fn send(
 ) -> Result<SendResult> {
     let quote = quote(cx, caller, &send)?;
     if caller.mode == Mode::Test {
-        account_limits::load_usage(cx, caller.account).await?;
+        account_limits::load_usage(&cx.db, &cx.limits, caller.account).await?;
     }
     let sender = Sender {
         account: caller.account,

@@ -56,7 +56,7 @@ async fn the_operator_overrides_limits_of_one_account() {
     );
     // Another node reads the change.
     let other = Node::with(&db, db.reopen().await, 2, 32).await;
-    table::refresh(&other.cx).await.unwrap();
+    table::refresh(&other.cx.db, &other.cx.limits).await.unwrap();
     assert_eq!(other.cx.limits.max(ann, limit), Some(7));
     set(&node, ann, limit, Some(0)).await;
     assert_eq!(max(ann), None, "0 means no limit");
@@ -110,7 +110,7 @@ async fn test_messages_of_self_registered_accounts_are_limited_by_default() {
     assert_eq!(shown(&node, ann.account, limit).await.used, Some(2));
     // Another node, and this one after a minute, count from what is stored.
     let other = Node::with(&db, db.reopen().await, 2, 32).await;
-    table::refresh(&other.cx).await.unwrap();
+    table::refresh(&other.cx.db, &other.cx.limits).await.unwrap();
     let sent = other.send_all(&ann, vec![(text("Hello"), None)]).await;
     assert!(is_reached(&sent[0], limit, 2), "{sent:?}");
     db.clock.advance(Duration::from_secs(61));

@@ -61,9 +61,9 @@ async fn a_missing_node_loses_its_leases_early() {
     let db = TestDb::new().await;
     let node = Node::start(&db).await;
     let other = Node::with(&db, db.reopen().await, 2, 32).await;
-    let fence = LeaseFence::closed();
+    let fence = LeaseFence::closed(std::time::Instant::now());
     let mut heartbeat = NodeHeartbeat::new(fence.clone());
-    let mut others = NodeHeartbeat::new(LeaseFence::closed());
+    let mut others = NodeHeartbeat::new(LeaseFence::closed(std::time::Instant::now()));
     heartbeat.beat(&node.cx).await.unwrap();
     let ann = node.account("ann@example.com", 1_000).await;
     node.open_queue().await;
@@ -104,7 +104,11 @@ async fn a_node_that_was_stopped_itself_waits_for_the_others() {
     let db = TestDb::new().await;
     let node = Node::start(&db).await;
     let other = Node::with(&db, db.reopen().await, 2, 32).await;
-    let mut heartbeats = [LeaseFence::closed(), LeaseFence::closed()].map(NodeHeartbeat::new);
+    let mut heartbeats = [
+        LeaseFence::closed(std::time::Instant::now()),
+        LeaseFence::closed(std::time::Instant::now()),
+    ]
+    .map(NodeHeartbeat::new);
     let ann = node.account("ann@example.com", 1_000).await;
     for (heartbeat, node) in heartbeats.iter_mut().zip([&node, &other]) {
         heartbeat.beat(&node.cx).await.unwrap();

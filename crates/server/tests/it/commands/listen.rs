@@ -90,7 +90,7 @@ fn the_secret_is_stable_and_a_killed_run_leaves_no_endpoint() {
 #[test]
 fn commands_that_need_the_service_say_so_at_once() {
     let mut server = Server::with("[webhooks]\nallow_private = ['127.0.0.0/8']");
-    let url = ["--url", "http://127.0.0.1:1/"];
+    let url = ["--url", "http://127.0.0.1:1025/"];
     server.stdout(&[&["webhook", "add", "--account", "1"][..], &url].concat());
     assert!(server.stop().success());
     for command in [&["listen"][..], &["webhook", "test", "1"]] {

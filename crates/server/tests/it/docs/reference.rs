@@ -121,5 +121,8 @@ fn every_key_is_in_the_documentation() {
             keys += 1;
         }
     }
-    assert_eq!(keys, text.matches("\n| `").count(), "docs/configuration.md has unknown keys");
+    // Other tables have no dot in their first column.
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let rows = rows.filter(|key| key.contains('.')).count();
+    assert_eq!(keys, rows, "docs/configuration.md has unknown keys");
 }

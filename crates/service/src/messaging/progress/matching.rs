@@ -4,10 +4,10 @@
 //! base and the swapped addresses are tried, on whichever side comes second.
 
 use crate::kernel::commands::progress::Settlement;
+use crate::kernel::log_limit::LogLimit;
 use crate::kernel::metrics::metrics;
 use heliograph_domain::carrier::ReceiptPolicy;
 use heliograph_domain::id::{ALL_PARTS, CarrierId, PartKey};
-use heliograph_domain::log_limit::LogLimit;
 use heliograph_domain::message::{Failure, FailureCode};
 use heliograph_domain::phone::Recipient;
 use heliograph_domain::receipt::{Receipt, ReceiptOutcome, ids_in_other_base, normalized_id};

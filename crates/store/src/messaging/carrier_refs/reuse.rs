@@ -1,12 +1,14 @@
 //! Ids that a carrier gives to several parts to the same recipient. This is rare: one statement for
 //! each part.
 
-use super::{AcceptedPart, RECORD_ACCEPTED, RefKey, RefRow, key_and_part, matched, parameters};
 use crate::db::Conn;
 use crate::db::field::Field;
 use crate::db::record::columns;
 use crate::db::table::{Sql, equals, names};
 use crate::error::StoreResult;
+use crate::messaging::carrier_refs::{
+    AcceptedPart, RECORD_ACCEPTED, RefKey, RefRow, key_and_part, matched, parameters,
+};
 use heliograph_domain::id::{ALL_PARTS, PartKey};
 use heliograph_domain::time::Timestamp;
 
