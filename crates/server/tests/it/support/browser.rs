@@ -149,7 +149,7 @@ impl Page {
         let html = self.text();
         let (_, rest) =
             html.split_once(&format!(">{name}</dt>")).unwrap_or_else(|| panic!("{html}"));
-        let value = rest.split_once("tile-value\">").unwrap().1;
+        let value = rest.split_once("\"tile-value").unwrap().1.split_once('>').unwrap().1;
         value.split('<').next().unwrap().to_owned()
     }
 
