@@ -27,7 +27,7 @@ pub struct Submission {
     /// The remaining validity of the message when it was handed over.
     pub validity: Duration,
     /// The beginning of the lease by the monotonic clock of this node. The node's
-    /// [`LeaseFence`](heliograph_domain::lease_fence::LeaseFence) decides how long the part may be submitted.
+    /// [`LeaseFence`](crate::lease_fence::LeaseFence) decides how long the part may be submitted.
     pub leased_at: Instant,
     /// The recall flag, shared by all parts of the message.
     pub recall: Recall,

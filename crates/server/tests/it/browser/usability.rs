@@ -34,6 +34,7 @@ fn signed_in(config: &str) -> (Server, Chromium) {
     let chromium = Chromium::start(&format!("http://{}", server.address()));
     chromium.widen(1_440, 900);
     chromium.open(&path_of(&server.stdout(&["account", "link", "--email", DEMO])));
+    chromium.press("Sign in");
     chromium.arrives("/phone");
     (server, chromium)
 }
