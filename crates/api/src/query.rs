@@ -103,6 +103,28 @@ impl<'a> QueryParams<'a> {
         read(&value).map_err(|detail| self.fault(name, code, &sentence(&detail))).ok()
     }
 
+    /// Reads a parameter that can be repeated, each value with `read`. Without it, the list is empty.
+    pub(crate) fn parsed_list<T>(
+        &mut self,
+        name: &'static str,
+        code: FaultCode,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Vec<T> {
+        self.known.push(name);
+        let (values, left) =
+            std::mem::take(&mut self.left).into_iter().partition(|(n, _)| n == name);
+        self.left = left;
+        let values: Vec<(Cow<'_, str>, Cow<'_, str>)> = values;
+        let mut all = Vec::with_capacity(values.len());
+        for (_, value) in values {
+            match read(&value) {
+                Ok(value) => all.push(value),
+                Err(detail) => self.fault(name, code, &sentence(&detail)),
+            }
+        }
+        all
+    }
+
     /// Returns all faults as one problem, if there are any. Parameters that were not read are
     /// unknown and faults, too.
     pub(crate) fn finish(mut self) -> Result<(), Problem> {

@@ -34,7 +34,7 @@ pub(crate) fn operation() -> Operation {
         )
         .query_list_param(
             "status",
-            "Filter by status: one status, or several separated by commas, like `QUEUED,SENT`.",
+            "Filter by status. Repeat the parameter for several: `status=QUEUED&status=SENT`.",
             closed_enum(MessageStatus::ALL.iter().map(|s| s.name()), None),
         )
         .query_param("recipient", "Filter by recipient.", PhoneNumberInput::schema())
@@ -83,7 +83,7 @@ pub(crate) async fn list(
 
 fn filter(params: &mut QueryParams<'_>) -> MessageFilter {
     MessageFilter {
-        statuses: params.parsed("status", FaultCode::InvalidValue, statuses).unwrap_or_default(),
+        statuses: params.parsed_list("status", FaultCode::InvalidValue, read),
         recipient: params.parsed("recipient", FaultCode::InvalidNumber, read),
         originator: params.parsed("originator", FaultCode::InvalidOriginator, read),
         reference: params.text("reference").map(std::borrow::Cow::into_owned),
@@ -94,11 +94,6 @@ fn filter(params: &mut QueryParams<'_>) -> MessageFilter {
         from: params.parsed("from", FaultCode::InvalidTime, |text| time(text, |day| day.start)),
         to: params.parsed("to", FaultCode::InvalidTime, |text| time(text, |day| day.end)),
     }
-}
-
-/// Parses statuses that are separated by commas.
-fn statuses(text: &str) -> Result<Vec<MessageStatus>, String> {
-    text.split(',').map(read).collect()
 }
 
 fn read<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {

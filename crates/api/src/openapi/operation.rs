@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use utoipa::ToSchema;
 use utoipa::openapi::example::ExampleBuilder;
-use utoipa::openapi::path::{HttpMethod, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::path::{HttpMethod, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{
@@ -153,7 +153,7 @@ impl Operation {
         self
     }
 
-    /// Adds an optional query parameter with one or more values, separated by commas.
+    /// Adds an optional query parameter that can be repeated.
     pub(crate) fn query_list_param(
         mut self,
         name: &str,
@@ -166,8 +166,6 @@ impl Operation {
             .parameter_in(ParameterIn::Query)
             .required(Required::False)
             .description(Some(description))
-            .style(Some(ParameterStyle::Form))
-            .explode(Some(false))
             .schema(Some(list));
         self.operation.parameters.get_or_insert_default().push(RefOr::T(parameter.build()));
         self

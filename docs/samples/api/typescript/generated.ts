@@ -18,7 +18,7 @@ const fetched = await client.GET("/v1/messages/{id}", { params: { path } });
 console.log(fetched.data?.status, fetched.data?.timeline[0]?.event);
 
 const from = sent.data.createdAt;
-const query = { status: "QUEUED", reference: "order 7", from } as const;
+const query = { status: ["QUEUED" as const], reference: "order 7", from };
 const page = await client.GET("/v1/messages", { params: { query } });
 console.log(page.data?.data.map((m) => m.id).join() === path.id, page.data?.nextCursor === null);
 
