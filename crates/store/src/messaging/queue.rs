@@ -141,7 +141,7 @@ record! {
 static FIND: Sql = Sql::new(|| {
     format!(
         "SELECT {}, {}, m.status FROM queue q CROSS JOIN messages m
-         WHERE q.carrier = $1 AND q.lane = $2 AND q.due_at <= $3 AND (q.owner IS NULL OR q.lease_until < CASE WHEN q.owner = $5 THEN $6 ELSE $3 END)
+         WHERE q.carrier = $1 AND q.lane = $2 AND q.due_at <= $3 AND (q.owner IS NULL OR q.lease_until < CASE WHEN q.owner = $5 THEN CAST($6 AS bigint) ELSE CAST($3 AS bigint) END)
            AND m.account = q.account AND m.id = q.id
          ORDER BY q.due_at, q.id LIMIT $4",
         qualified("q", &[ClaimedRow::COLUMNS, Counters::COLUMNS].concat()),

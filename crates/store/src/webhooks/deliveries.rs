@@ -160,7 +160,7 @@ record! {
 static FIND: Sql = Sql::new(|| {
     format!(
         "SELECT {}, {} FROM deliveries d CROSS JOIN events e
-         WHERE d.endpoint = $1 AND d.due_at <= $2 AND (d.owner IS NULL OR d.lease_until < CASE WHEN d.owner = $5 THEN $6 ELSE $3 END)
+         WHERE d.endpoint = $1 AND d.due_at <= $2 AND (d.owner IS NULL OR d.lease_until < CASE WHEN d.owner = $5 THEN CAST($6 AS bigint) ELSE CAST($3 AS bigint) END)
            AND e.account = d.account AND e.id = d.event
          ORDER BY d.due_at, d.event LIMIT $4",
         qualified("d", &[ClaimedRow::COLUMNS, Counter::COLUMNS].concat()),

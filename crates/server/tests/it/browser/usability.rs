@@ -47,7 +47,8 @@ fn holds(chromium: &Chromium, what: &str, script: &str) {
 
 #[test]
 fn a_confirmation_keeps_the_focus_and_ends_with_escape() {
-    let (_server, chromium) = signed_in("");
+    let (server, chromium) = signed_in("");
+    server.key();
     chromium.open("/settings/api-keys");
     let open = "return document.querySelector('dialog[open]') !== null";
     let revoke = "//main//tbody//summary[contains(., 'Revoke')]";

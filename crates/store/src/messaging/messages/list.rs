@@ -105,7 +105,7 @@ fn page(search: &str, depth: u32, source: &str) -> String {
          WHERE mode = $4 AND (CAST($5 AS bigint) >> CAST(status AS integer)) & 1 = 1
            AND (recipient = $6 OR $6 IS NULL) AND (originator = $7 OR $7 IS NULL)
            AND (reference = $8 OR $8 IS NULL) AND (campaign = $9 OR $9 IS NULL)
-           AND accepted_at >= $10 AND accepted_at < $11 AND ($13 IS NULL OR {search})
+           AND accepted_at >= $10 AND accepted_at < $11 AND (CAST($13 AS text) IS NULL OR {search})
          LIMIT $12",
         all_columns()
     )
