@@ -109,7 +109,7 @@ async fn lost_commit_is_applied_once(when: u8) {
     let batch = [3, 1, 1].map(|n| (parts(n), None)).into();
     let sent = node.send_all(&ann, batch).await;
     assert_eq!(proxy.cut.load(SeqCst), FORWARD, "no commit passed the proxy");
-    assert!(matches!(sent[0], Err(Error::InsufficientBalance)), "{sent:?}");
+    assert!(matches!(sent[0], Err(Error::PriceNotCovered(_))), "{sent:?}");
     let made: Vec<_> = sent[1..].iter().map(|s| s.as_ref().unwrap().message.id).collect();
     let held = node.arrived();
     let ids: Vec<_> = held.iter().map(|h| h.leased.message.id).collect();
@@ -126,7 +126,7 @@ async fn lost_commit_is_applied_once(when: u8) {
     // The same applies to a batch that changes nothing.
     proxy.cut.store(when, SeqCst);
     let sent = node.send_all(&ann, vec![(text("Hello"), None)]).await;
-    assert!(matches!(sent[0], Err(Error::InsufficientBalance)), "{sent:?}");
+    assert!(matches!(sent[0], Err(Error::PriceNotCovered(_))), "{sent:?}");
     node.check().await;
 }
 
